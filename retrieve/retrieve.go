@@ -1,0 +1,77 @@
+// Package retrieve finds the chunks of a corpus that may answer a question.
+package retrieve
+
+import (
+	"context"
+	"errors"
+
+	"ragd/ingest"
+)
+
+// ErrUnavailable is returned when the database cannot be reached; the request
+// may be tried again.
+var ErrUnavailable = errors.New("database unavailable")
+
+// ErrNoCollection is returned when a named collection does not exist.
+var ErrNoCollection = errors.New("no such collection")
+
+// Filters narrow a query to documents.
+type Filters struct {
+	// PathPrefix keeps documents whose path starts with it, literally.
+	PathPrefix string
+	// Metadata keeps documents that have, for every key, one of the values.
+	Metadata map[string][]string
+}
+
+// Query is one search.
+type Query struct {
+	Text       string
+	Vector     []float32 // the question's embedding, unit length
+	Model      string    // the embedding model of Vector
+	Collection string
+	Limit      int
+	Filters    Filters
+}
+
+// Document is where a hit comes from.
+type Document struct {
+	ID    int64  `json:"id"`
+	Path  string `json:"path"`
+	Title string `json:"title"`
+}
+
+// Scores explains a hit's place. A rank of 0 means: not in that list.
+type Scores struct {
+	DenseRank    int     `json:"dense_rank,omitempty"`
+	Dense        float32 `json:"dense,omitempty"` // cosine
+	LexicalRank  int     `json:"lexical_rank,omitempty"`
+	Lexical      float32 `json:"lexical,omitempty"` // BM25
+	Fused        float32 `json:"fused"`
+	Sentence     float32 `json:"sentence,omitempty"` // best sentence cosine
+	SentenceBest int     `json:"-"`                  // its index in Chunk.Sentences
+	Rerank       float32 `json:"rerank"`
+	RerankRank   int     `json:"rerank_rank,omitempty"`
+}
+
+// Hit is a candidate chunk.
+type Hit struct {
+	Chunk    ingest.Chunk
+	Document Document
+	// Vector is the chunk's embedding and SentenceVectors those of its sentences
+	// (nil when not stored).
+	Vector          []float32
+	SentenceVectors [][]float32
+	Scores          Scores
+}
+
+// Retriever returns the best hits of a query, best first. Fewer than Limit are
+// returned only when fewer match.
+type Retriever interface {
+	Retrieve(ctx context.Context, q Query) ([]Hit, error)
+}
+
+// Embedder encodes a question.
+type Embedder interface {
+	Model() string
+	EmbedQuery(ctx context.Context, text string) (vector []float32, tokens int, err error)
+}
