@@ -1,0 +1,27 @@
+package kvcache_test
+
+import (
+	"fmt"
+
+	"ragd/inference/kvcache"
+)
+
+// Two questions begin with the same 32 tokens; the second takes them over.
+func Example() {
+	pool := kvcache.NewPool(100, kvcache.Config{})
+	prompt := make([]int32, 40)
+
+	first, _ := pool.Reserve(prompt, 60, "tenant-a")
+	pool.Commit(first, prompt)
+	pool.Release(first)
+
+	second, _ := pool.Reserve(prompt, 60, "tenant-a")
+	fmt.Println(second.Cached(), "tokens cached,", pool.InUse(), "blocks in use")
+	// Output: 32 tokens cached, 4 blocks in use
+}
+
+func ExampleLayout() {
+	layout := kvcache.Layout{Layers: 36, KVHeads: 16, HeadDim: 128, Bytes: 2}
+	fmt.Printf("%.0f KiB a token, %d blocks in 1 GiB\n", layout.TokenBytes()/1024, layout.BlocksFor(1<<30))
+	// Output: 288 KiB a token, 227 blocks in 1 GiB
+}

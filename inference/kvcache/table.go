@@ -1,0 +1,89 @@
+package kvcache
+
+import "ragd/inference/model"
+
+// Table is the block table of one sequence: position p lies in block
+// Blocks()[p/model.BlockTokens]. It is made by Pool.Reserve.
+type Table struct {
+	blocks  []int32
+	salt    string
+	cached  int    // tokens taken over from the index
+	indexed int    // leading blocks that are in the index
+	hash    uint64 // hash of block indexed-1
+}
+
+// Blocks are the block numbers. They are valid until the next Commit or
+// Release.
+func (t *Table) Blocks() []int32 { return t.blocks }
+
+// Cached is the number of leading tokens whose keys and values were already
+// there.
+func (t *Table) Cached() int { return t.cached }
+
+// Need is how many free blocks Reserve would use up. Admitting another sequence
+// first can only make it smaller.
+func (p *Pool) Need(tokens []int32, capacity int, salt string) int {
+	need := BlocksOf(capacity)
+	p.prefix(tokens, salt, func(id int32) {
+		if p.blocks[id].refs > 0 {
+			need--
+		}
+	})
+	return need
+}
+
+// Reserve makes a table for a sequence that starts with tokens and grows to
+// capacity (at least their number). It holds all its blocks from the start, so
+// that an admitted sequence never runs out of memory. It reports false, and
+// takes nothing, when too few are free.
+func (p *Pool) Reserve(tokens []int32, capacity int, salt string) (*Table, bool) {
+	if p.Need(tokens, capacity, salt) > p.Free() {
+		return nil, false
+	}
+	t := &Table{salt: salt, blocks: make([]int32, 0, BlocksOf(capacity))}
+	p.prefix(tokens, salt, func(id int32) {
+		p.share(id)
+		t.blocks = append(t.blocks, id)
+		t.hash = p.blocks[id].hash
+	})
+	t.indexed = len(t.blocks)
+	t.cached = t.indexed * model.BlockTokens
+	for len(t.blocks) < cap(t.blocks) {
+		t.blocks = append(t.blocks, p.take())
+	}
+	return t, true
+}
+
+// Commit says that the keys and values of tokens, the sequence from its
+// beginning, are in the cache. Blocks that became full enter the index.
+func (p *Pool) Commit(t *Table, tokens []int32) {
+	if p.noPrefix {
+		return
+	}
+	for end := (t.indexed + 1) * model.BlockTokens; end <= len(tokens); end += model.BlockTokens {
+		content := tokens[end-model.BlockTokens : end]
+		parent := none
+		if t.indexed > 0 {
+			parent = t.blocks[t.indexed-1]
+		}
+		t.hash = p.hash(t.hash, content, t.salt)
+		own := t.blocks[t.indexed]
+		if same := p.find(t.hash, parent, content, t.salt); same != none {
+			p.share(same)
+			p.drop(own)
+			t.blocks[t.indexed] = same
+		} else {
+			p.enter(own, t.hash, parent, content, t.salt)
+		}
+		t.indexed++
+	}
+}
+
+// Release gives the blocks back; those in the index stay there until others
+// need the room. Releasing twice does nothing.
+func (p *Pool) Release(t *Table) {
+	for i := len(t.blocks) - 1; i >= 0; i-- {
+		p.drop(t.blocks[i])
+	}
+	t.blocks = nil
+}

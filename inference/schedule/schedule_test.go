@@ -1,0 +1,121 @@
+package schedule
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestOrder(t *testing.T) {
+	for _, c := range []struct {
+		name             string
+		waiting, running []string
+		want             []int
+	}{
+		{"nobody waits", nil, []string{"a"}, []int{}},
+		{"one tenant: first come, first served", []string{"a", "a", "a"}, []string{"a"}, []int{0, 1, 2}},
+		{"a busy tenant lets another go first", []string{"a", "a", "b"}, []string{"a"}, []int{2, 0, 1}},
+		{"a flood and a latecomer", []string{"a", "a", "a", "b"}, nil, []int{0, 3, 1, 2}},
+		{"equals take turns", []string{"a", "a", "b", "b"}, nil, []int{0, 2, 1, 3}},
+	} {
+		if got := Order(c.waiting, c.running); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestAdmit(t *testing.T) {
+	for _, c := range []struct {
+		name          string
+		needs         []int
+		running, free int
+		want          int
+	}{
+		{"all fit", []int{2, 2}, 0, 4, 2},
+		{"no block too many", []int{2, 3}, 0, 4, 1},
+		{"the first does not fit, the second waits behind it", []int{9, 1}, 0, 4, 0},
+		{"as many as may run", []int{1, 1, 1}, 2, 100, 2},
+		{"all places taken", []int{1}, 4, 100, 0},
+		{"everything shared needs nothing", []int{0}, 0, 0, 1},
+	} {
+		order := make([]int, len(c.needs))
+		for i := range order {
+			order[i] = i
+		}
+		got := Admit(order, c.running, c.free, Limits{Running: 4}, func(i int) int { return c.needs[i] })
+		if got != c.want {
+			t.Errorf("%s: admitted %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+func TestPlan(t *testing.T) {
+	l := Limits{Running: 4, StepTokens: 32, PieceTokens: 20}
+	for _, c := range []struct {
+		name          string
+		pending, want []int
+	}{
+		{"nothing runs", nil, nil},
+		{"only decode", []int{1, 1, 1}, []int{1, 1, 1}},
+		{"a long prompt goes in pieces", []int{100}, []int{20}},
+		{"decode before a prompt that came earlier", []int{100, 1}, []int{20, 1}},
+		{"the next prompt gets what is left", []int{100, 100, 1}, []int{20, 11, 1}},
+		{"and the one after that nothing", []int{100, 100, 100, 1}, []int{20, 11, 0, 1}},
+		{"a short rest leaves room", []int{5, 100}, []int{5, 20}},
+	} {
+		if got := Plan(nil, c.pending, l); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
+func TestPlanAppends(t *testing.T) {
+	got := Plan([]int{7}, []int{50, 1}, Limits{StepTokens: 32, PieceTokens: 32})
+	if want := []int{7, 31, 1}; !slices.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+func TestOrderIsAPermutation(t *testing.T) {
+	tenants := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 20)
+	rapid.Check(t, func(t *rapid.T) {
+		waiting, running := tenants.Draw(t, "waiting"), tenants.Draw(t, "running")
+		order := Order(waiting, running)
+		last := make(map[string]int)
+		seen := make(map[int]bool)
+		for _, i := range order {
+			if before, ok := last[waiting[i]]; ok && before > i {
+				t.Fatalf("%v: request %d of a tenant before its earlier %d", order, before, i)
+			}
+			last[waiting[i]] = i
+			seen[i] = true
+		}
+		if len(order) != len(waiting) || len(seen) != len(waiting) {
+			t.Fatalf("%v is no permutation of %d", order, len(waiting))
+		}
+	})
+}
+
+// Every plan keeps to the limits, serves every decoding sequence and gets on.
+func TestPlanProperties(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := Limits{Running: rapid.IntRange(1, 8).Draw(t, "running")}
+		l.StepTokens = rapid.IntRange(l.Running, 64).Draw(t, "step")
+		l.PieceTokens = rapid.IntRange(1, 64).Draw(t, "piece")
+		pending := rapid.SliceOfN(rapid.IntRange(1, 100), 1, l.Running).Draw(t, "pending")
+		sum := 0
+		for i, n := range Plan(nil, pending, l) {
+			sum += n
+			if n < 0 || n > pending[i] || n > l.PieceTokens {
+				t.Fatalf("%d rows for %d pending, piece %d", n, pending[i], l.PieceTokens)
+			}
+			if pending[i] == 1 && n != 1 {
+				t.Fatalf("a decoding sequence got %d rows", n)
+			}
+		}
+		if sum == 0 || sum > l.StepTokens {
+			t.Fatalf("%d rows in a step of %d", sum, l.StepTokens)
+		}
+	})
+}
