@@ -1,0 +1,187 @@
+// Package config is ragd's settings: one struct filled from defaults, then a
+// file, then the environment, then flags, and checked as a whole.
+package config
+
+import (
+	"fmt"
+	"runtime"
+	"slices"
+	"time"
+)
+
+// Config is everything an operator can set. The zero value is not useful; start
+// from Default or Load.
+type Config struct {
+	// Home is the data folder; empty for the default (modelstore.Home).
+	Home      string    `koanf:"home"`
+	Server    Server    `koanf:"server"`
+	Database  Database  `koanf:"database"`
+	Models    Models    `koanf:"models"`
+	Inference Inference `koanf:"inference"`
+	Ingest    Ingest    `koanf:"ingest"`
+	Retrieve  Retrieve  `koanf:"retrieve"`
+	Prompt    Prompt    `koanf:"prompt"`
+	Telemetry Telemetry `koanf:"telemetry"`
+}
+
+// Server is the HTTP side.
+type Server struct {
+	Addr string `koanf:"addr"`
+	// MaxBodyBytes bounds a request body.
+	MaxBodyBytes int64 `koanf:"max_body_bytes"`
+	// RequestTimeout bounds one request from receipt to last byte.
+	RequestTimeout time.Duration `koanf:"request_timeout"`
+	// ShutdownTimeout is how long running answers may finish after a signal.
+	ShutdownTimeout time.Duration `koanf:"shutdown_timeout"`
+}
+
+// Database is where documents live.
+type Database struct {
+	// URL names an outside PostgreSQL; empty for the private one.
+	URL      string `koanf:"url"`
+	MaxConns int    `koanf:"max_conns"`
+}
+
+// Models are catalogue names or paths.
+type Models struct {
+	Answer    string `koanf:"answer"`
+	Embedding string `koanf:"embedding"`
+}
+
+// Inference is the engine.
+type Inference struct {
+	// Device is "cpu" or "auto".
+	Device string `koanf:"device"`
+	// Threads is how many threads compute; 0 for one a core.
+	Threads int `koanf:"threads"`
+	// KVCacheTokens is how many tokens of KV cache are reserved at start, for
+	// all running answers together.
+	KVCacheTokens int `koanf:"kv_cache_tokens"`
+	MaxQueue      int `koanf:"max_queue"`
+	MaxRunning    int `koanf:"max_running"`
+	// StepTokens bounds one step, PieceTokens one prefill piece.
+	StepTokens    int  `koanf:"step_tokens"`
+	PieceTokens   int  `koanf:"piece_tokens"`
+	NoKVCache     bool `koanf:"no_kv_cache"`
+	NoPrefixCache bool `koanf:"no_prefix_cache"`
+}
+
+// Ingest is the document road.
+type Ingest struct {
+	ChunkTokens   int `koanf:"chunk_tokens"`
+	OverlapTokens int `koanf:"overlap_tokens"`
+	// Sentences is "apart" (each sentence has a vector of its own) or "off".
+	Sentences    string `koanf:"sentences"`
+	MaxFileBytes int64  `koanf:"max_file_bytes"`
+}
+
+// Retrieve is search and what follows it.
+type Retrieve struct {
+	TopK int `koanf:"top_k"`
+	// MinScore is the lowest evidence score (cosine) that counts as evidence.
+	MinScore float64 `koanf:"min_score"`
+	// ExactBelow is the collection size under which search is exact.
+	ExactBelow int `koanf:"exact_below"`
+}
+
+// Prompt is what the model reads and writes.
+type Prompt struct {
+	System        string `koanf:"system"`
+	ContextTokens int    `koanf:"context_tokens"`
+	AnswerTokens  int    `koanf:"answer_tokens"`
+	MaxChunks     int    `koanf:"max_chunks"`
+}
+
+// Telemetry is logs and content; exporters follow the OTEL_ variables.
+type Telemetry struct {
+	LogLevel      string `koanf:"log_level"`
+	RecordContent bool   `koanf:"record_content"`
+}
+
+// Default is what a fresh machine starts with.
+func Default() Config {
+	return Config{
+		Server: Server{
+			Addr: "127.0.0.1:8080", MaxBodyBytes: 1 << 20,
+			RequestTimeout: 10 * time.Minute, ShutdownTimeout: 30 * time.Second,
+		},
+		Database: Database{MaxConns: 8},
+		Models:   Models{Answer: "smollm2-135m-instruct", Embedding: "multilingual-e5-small"},
+		Inference: Inference{
+			Device: "auto", Threads: runtime.NumCPU(), KVCacheTokens: 16384, MaxQueue: 64, MaxRunning: 8,
+			StepTokens: 512, PieceTokens: 256,
+		},
+		Ingest:   Ingest{ChunkTokens: 256, OverlapTokens: 0, Sentences: "apart", MaxFileBytes: 32 << 20},
+		Retrieve: Retrieve{TopK: 20, MinScore: 0.80, ExactBelow: 20000},
+		Prompt:   Prompt{ContextTokens: 1024, AnswerTokens: 256, MaxChunks: 6},
+		Telemetry: Telemetry{
+			LogLevel: "info",
+		},
+	}
+}
+
+// FieldError names the setting that is wrong and what it may be.
+type FieldError struct{ Field, Reason string }
+
+func (e *FieldError) Error() string { return fmt.Sprintf("config: %s: %s", e.Field, e.Reason) }
+
+type bound struct {
+	field       string
+	value       int64
+	least, most int64
+}
+
+// Validate checks every field; the error names the first that is wrong.
+func (c Config) Validate() error {
+	for _, b := range c.bounds() {
+		if b.value < b.least || b.value > b.most {
+			return &FieldError{b.field, fmt.Sprintf("%d is not between %d and %d", b.value, b.least, b.most)}
+		}
+	}
+	for _, o := range []struct {
+		field, value string
+		allowed      []string
+	}{
+		{"inference.device", c.Inference.Device, []string{"auto", "cpu"}},
+		{"ingest.sentences", c.Ingest.Sentences, []string{"apart", "off"}},
+		{"telemetry.log_level", c.Telemetry.LogLevel, []string{"debug", "info", "warn", "error"}},
+	} {
+		if !slices.Contains(o.allowed, o.value) {
+			return &FieldError{o.field, fmt.Sprintf("%q is not one of %v", o.value, o.allowed)}
+		}
+	}
+	switch {
+	case c.Server.Addr == "":
+		return &FieldError{"server.addr", "is empty"}
+	case c.Models.Answer == "" || c.Models.Embedding == "":
+		return &FieldError{"models", "answer and embedding must both be named"}
+	case c.Retrieve.MinScore < -1 || c.Retrieve.MinScore > 1:
+		return &FieldError{"retrieve.min_score", fmt.Sprintf("%g is no cosine (-1 to 1)", c.Retrieve.MinScore)}
+	case c.Ingest.OverlapTokens >= c.Ingest.ChunkTokens:
+		return &FieldError{"ingest.overlap_tokens", fmt.Sprintf("%d must be smaller than chunk_tokens (%d)", c.Ingest.OverlapTokens, c.Ingest.ChunkTokens)}
+	}
+	return nil
+}
+
+func (c Config) bounds() []bound {
+	return []bound{
+		{"server.max_body_bytes", c.Server.MaxBodyBytes, 1 << 10, 64 << 20},
+		{"server.request_timeout", int64(c.Server.RequestTimeout), int64(time.Second), int64(24 * time.Hour)},
+		{"server.shutdown_timeout", int64(c.Server.ShutdownTimeout), 0, int64(time.Hour)},
+		{"database.max_conns", int64(c.Database.MaxConns), 2, 1000},
+		{"inference.threads", int64(c.Inference.Threads), 0, 1024},
+		{"inference.kv_cache_tokens", int64(c.Inference.KVCacheTokens), 256, 1 << 26},
+		{"inference.max_queue", int64(c.Inference.MaxQueue), 1, 1 << 16},
+		{"inference.max_running", int64(c.Inference.MaxRunning), 1, 1024},
+		{"inference.step_tokens", int64(c.Inference.StepTokens), 16, 1 << 16},
+		{"inference.piece_tokens", int64(c.Inference.PieceTokens), 16, 1 << 16},
+		{"ingest.chunk_tokens", int64(c.Ingest.ChunkTokens), 32, 8192},
+		{"ingest.overlap_tokens", int64(c.Ingest.OverlapTokens), 0, 8191},
+		{"ingest.max_file_bytes", c.Ingest.MaxFileBytes, 1, 1 << 32},
+		{"retrieve.top_k", int64(c.Retrieve.TopK), 1, 1000},
+		{"retrieve.exact_below", int64(c.Retrieve.ExactBelow), 0, 1 << 31},
+		{"prompt.context_tokens", int64(c.Prompt.ContextTokens), 1, 1 << 20},
+		{"prompt.answer_tokens", int64(c.Prompt.AnswerTokens), 1, 1 << 17},
+		{"prompt.max_chunks", int64(c.Prompt.MaxChunks), 1, 1000},
+	}
+}

@@ -1,0 +1,121 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+)
+
+// metrics are the instruments of a process. Labels are bounded: stage, outcome
+// and model only, never an id, a question or a tenant.
+type metrics struct {
+	request, ttft, stage                   metric.Float64Histogram
+	serverDuration, serverTTFT, serverTPOT metric.Float64Histogram
+	input, output, retrieved, used         metric.Int64Histogram
+	cached                                 metric.Int64Counter
+}
+
+var (
+	// The conventions' buckets, with 20, 40 and 80 s added because prefill on a
+	// CPU can take that long.
+	ttftBuckets = []float64{.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}
+	tpotBuckets = []float64{.01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5}
+	// Doubling from 1 ms to 82 s.
+	stageBuckets = []float64{
+		.001, .002, .004, .008, .016, .032, .064, .128, .256, .512, 1.024, 2.048, 4.096, 8.192, 16.384, 32.768, 81.92,
+	}
+	countBuckets = []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768}
+)
+
+func newMetrics(m metric.Meter) (*metrics, error) {
+	var errs []error
+	seconds := func(name, what string, buckets []float64) metric.Float64Histogram {
+		h, err := m.Float64Histogram(name, metric.WithUnit("s"), metric.WithDescription(what), metric.WithExplicitBucketBoundaries(buckets...))
+		errs = append(errs, err)
+		return h
+	}
+	count := func(name, unit, what string) metric.Int64Histogram {
+		h, err := m.Int64Histogram(name, metric.WithUnit(unit), metric.WithDescription(what), metric.WithExplicitBucketBoundaries(countBuckets...))
+		errs = append(errs, err)
+		return h
+	}
+	cached, err := m.Int64Counter(metricCachedTokens, metric.WithUnit("{token}"), metric.WithDescription("prompt tokens found in the prefix cache"))
+	errs = append(errs, err)
+	out := &metrics{
+		request:        seconds(metricRequestDuration, "whole request, receipt to last byte", stageBuckets),
+		ttft:           seconds(metricTTFT, "receipt to first token written", ttftBuckets),
+		stage:          seconds(metricStageDuration, "one disjoint stage of a request", stageBuckets),
+		serverDuration: seconds(metricServerDuration, "generation, submission to last token", stageBuckets),
+		serverTTFT:     seconds(metricServerTTFT, "queue and prefill of a generation", ttftBuckets),
+		serverTPOT:     seconds(metricServerTPOT, "time per token after the first", tpotBuckets),
+		input:          count(metricInputTokens, "{token}", "prompt tokens of a request"),
+		output:         count(metricOutputTokens, "{token}", "generated tokens of a request"),
+		retrieved:      count(metricRetrieved, "{chunk}", "chunks retrieved for a request"),
+		used:           count(metricUsed, "{chunk}", "chunks presented to the model"),
+		cached:         cached,
+	}
+	return out, errors.Join(errs...)
+}
+
+func (m *metrics) record(ctx context.Context, t Timings, s Summary) {
+	outcome := metric.WithAttributes(attribute.String("outcome", string(s.Outcome)))
+	m.request.Record(ctx, t.Total.Seconds(), outcome)
+	for _, r := range t.Rows() {
+		if r.Duration > 0 {
+			m.stage.Record(ctx, r.Duration.Seconds(), metric.WithAttributes(attribute.String("stage", r.Name)))
+		}
+	}
+	if t.TTFT > 0 {
+		m.ttft.Record(ctx, t.TTFT.Seconds(), outcome)
+	}
+	m.retrieved.Record(ctx, int64(s.RetrievedChunks))
+	m.used.Record(ctx, int64(s.UsedChunks))
+	if t.LLMTTFT > 0 {
+		m.recordGeneration(ctx, t, s)
+	}
+}
+
+func (m *metrics) recordGeneration(ctx context.Context, t Timings, s Summary) {
+	model := metric.WithAttributes(attribute.String(attrOperation, "chat"), attribute.String(attrProvider, provider), attribute.String(attrRequestModel, s.Model))
+	m.serverTTFT.Record(ctx, t.LLMTTFT.Seconds(), model)
+	m.serverDuration.Record(ctx, (t.LLMTTFT + t.Stage(StageDecode)).Seconds(), model)
+	if t.TPOT > 0 {
+		m.serverTPOT.Record(ctx, t.TPOT.Seconds(), model)
+	}
+	m.input.Record(ctx, int64(s.InputTokens), model)
+	m.output.Record(ctx, int64(s.OutputTokens), model)
+	m.cached.Add(ctx, int64(s.CachedTokens), model)
+}
+
+// EngineStats is a snapshot that the gauges read.
+type EngineStats struct {
+	Queued, Running, BlocksUsed, BlocksFree int
+	PrefixHitTokens                         int64
+}
+
+// WatchEngine registers gauges that call read at each collection.
+func (t *Telemetry) WatchEngine(read func() EngineStats) error {
+	m := t.meter
+	var errs []error
+	gauge := func(name, what string) metric.Int64ObservableGauge {
+		g, err := m.Int64ObservableGauge(name, metric.WithDescription(what))
+		errs = append(errs, err)
+		return g
+	}
+	queue, running := gauge(metricQueueDepth, "requests waiting"), gauge(metricRunning, "requests being computed")
+	used, free := gauge(metricBlocksUsed, "KV cache blocks in use"), gauge(metricBlocksFree, "KV cache blocks free")
+	hits, err := m.Int64ObservableCounter(metricPrefixHits, metric.WithUnit("{token}"), metric.WithDescription("tokens reused from the prefix cache"))
+	errs = append(errs, err)
+	_, err = m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		s := read()
+		o.ObserveInt64(queue, int64(s.Queued))
+		o.ObserveInt64(running, int64(s.Running))
+		o.ObserveInt64(used, int64(s.BlocksUsed))
+		o.ObserveInt64(free, int64(s.BlocksFree))
+		o.ObserveInt64(hits, s.PrefixHitTokens)
+		return nil
+	}, queue, running, used, free, hits)
+	return errors.Join(append(errs, err)...)
+}

@@ -1,0 +1,59 @@
+package telemetry
+
+// Names follow the OpenTelemetry GenAI semantic conventions as of v1.41.0 of the
+// semantic conventions, the last revision with them in that repository (status:
+// development). What they do not name is "ragd.*".
+const (
+	// Span attributes of the conventions.
+	attrOperation     = "gen_ai.operation.name"
+	attrProvider      = "gen_ai.provider.name"
+	attrRequestModel  = "gen_ai.request.model"
+	attrResponseModel = "gen_ai.response.model"
+	attrResponseID    = "gen_ai.response.id"
+	attrFinishReasons = "gen_ai.response.finish_reasons"
+	attrInputTokens   = "gen_ai.usage.input_tokens"
+	attrOutputTokens  = "gen_ai.usage.output_tokens"
+	attrCachedTokens  = "gen_ai.usage.cache_read.input_tokens"
+	attrDataSource    = "gen_ai.data_source.id"
+	attrErrorType     = "error.type"
+
+	// Span attributes of ragd.
+	attrOutcome         = "ragd.outcome"
+	attrStage           = "ragd.stage"
+	attrAnswerKind      = "ragd.answer_kind"
+	attrRefused         = "ragd.refused"
+	attrRetrievedChunks = "ragd.retrieved_chunks"
+	attrUsedChunks      = "ragd.used_chunks"
+	attrRetrievalMS     = "ragd.retrieval_ms"
+	attrRerankMS        = "ragd.rerank_ms"
+	attrTTFTMS          = "ragd.ttft_ms"
+	attrLLMTTFTMS       = "ragd.llm_ttft_ms"
+	attrTotalMS         = "ragd.total_ms"
+
+	// Opt-in content.
+	attrQuestion = "ragd.content.question"
+	attrAnswer   = "ragd.content.answer"
+
+	// Metrics of the conventions, all in seconds.
+	metricServerDuration = "gen_ai.server.request.duration"
+	metricServerTTFT     = "gen_ai.server.time_to_first_token"
+	metricServerTPOT     = "gen_ai.server.time_per_output_token"
+
+	// Metrics of ragd.
+	metricRequestDuration = "ragd.request.duration"
+	metricTTFT            = "ragd.ttft"
+	metricStageDuration   = "ragd.stage.duration"
+	metricInputTokens     = "ragd.tokens.input"
+	metricOutputTokens    = "ragd.tokens.output"
+	metricCachedTokens    = "ragd.tokens.cached"
+	metricRetrieved       = "ragd.chunks.retrieved"
+	metricUsed            = "ragd.chunks.used"
+	metricQueueDepth      = "ragd.queue.depth"
+	metricRunning         = "ragd.requests.running"
+	metricBlocksUsed      = "ragd.kv.blocks.used"
+	metricBlocksFree      = "ragd.kv.blocks.free"
+	metricPrefixHits      = "ragd.prefix.hit_tokens"
+
+	provider = "ragd"
+	scope    = "ragd"
+)

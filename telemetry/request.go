@@ -1,0 +1,180 @@
+package telemetry
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Request measures one question from receipt to last byte and writes its span
+// tree. Every span's start and end are the very times the Timings are made of.
+// It is safe for concurrent use: dense and lexical search run side by side.
+type Request struct {
+	t        *Telemetry
+	root     trace.Span
+	received time.Time
+
+	mu         sync.Mutex
+	stage      [stages]time.Duration
+	firstWrite time.Time
+	engine     EngineTimes
+	model      string
+}
+
+// EngineTimes are the engine's own stamps of one generation; zero where the
+// generation did not come that far.
+type EngineTimes struct {
+	Submitted, Scheduled, FirstToken, Last time.Time
+	OutputTokens                           int
+}
+
+// Begin starts a request named like its route ("POST /ask") that was received
+// at the given time.
+func (t *Telemetry) Begin(ctx context.Context, name string, received time.Time) (context.Context, *Request) {
+	ctx, root := t.tracer.Start(ctx, name, trace.WithTimestamp(received), trace.WithSpanKind(trace.SpanKindServer))
+	return ctx, &Request{t: t, root: root, received: received}
+}
+
+// TraceID is the request's trace id in hex; it is set even when nothing is exported.
+func (r *Request) TraceID() string { return r.root.SpanContext().TraceID().String() }
+
+// SpanID is the id of the request's root span in hex.
+func (r *Request) SpanID() string { return r.root.SpanContext().SpanID().String() }
+
+// Begin starts a stage and its span; the returned function ends both. subject is
+// the model or collection that the conventions put into the span's name, and may
+// be empty.
+func (r *Request) Begin(ctx context.Context, s Stage, subject string) (context.Context, func(error)) {
+	start := time.Now()
+	ctx, span := r.t.tracer.Start(ctx, spanName(s, subject), trace.WithTimestamp(start), trace.WithSpanKind(spanKind(s)),
+		trace.WithAttributes(stageAttributes(s, subject)...))
+	return ctx, func(err error) {
+		end := time.Now()
+		r.add(s, end.Sub(start))
+		endSpan(span, err, end)
+	}
+}
+
+func (r *Request) add(s Stage, d time.Duration) {
+	r.mu.Lock()
+	r.stage[s] += d
+	r.mu.Unlock()
+}
+
+// FirstWrite marks the moment the first token of the answer was written to the
+// client; later calls change nothing.
+func (r *Request) FirstWrite(at time.Time) {
+	r.mu.Lock()
+	if r.firstWrite.IsZero() {
+		r.firstWrite = at
+	}
+	r.mu.Unlock()
+}
+
+// Generation records the engine's stamps and writes queue, prefill and decode as
+// children of the span in ctx, which is the chat span. A generation that ended
+// early is charged to the stage it was in, until the given end.
+func (r *Request) Generation(ctx context.Context, e EngineTimes, end time.Time) {
+	if e.Submitted.IsZero() {
+		return
+	}
+	if !e.Last.IsZero() {
+		end = e.Last
+	}
+	r.interval(ctx, StageQueue, e.Submitted, orElse(e.Scheduled, end))
+	if !e.Scheduled.IsZero() {
+		r.interval(ctx, StagePrefill, e.Scheduled, orElse(e.FirstToken, end))
+	}
+	if !e.FirstToken.IsZero() {
+		r.interval(ctx, StageDecode, e.FirstToken, end)
+	}
+	r.mu.Lock()
+	e.Last = end
+	r.engine = e
+	r.mu.Unlock()
+}
+
+func (r *Request) interval(ctx context.Context, s Stage, from, to time.Time) {
+	if to.Before(from) {
+		to = from
+	}
+	_, span := r.t.tracer.Start(ctx, s.String(), trace.WithTimestamp(from))
+	span.End(trace.WithTimestamp(to))
+	r.add(s, to.Sub(from))
+}
+
+// Chat opens the span that holds render, queue, prefill and decode. It is not a
+// stage of its own.
+func (r *Request) Chat(ctx context.Context, model string) (context.Context, func(error)) {
+	r.mu.Lock()
+	r.model = model
+	r.mu.Unlock()
+	ctx, span := r.t.tracer.Start(ctx, "chat "+model, trace.WithAttributes(
+		attribute.String(attrOperation, "chat"), attribute.String(attrProvider, provider), attribute.String(attrRequestModel, model)))
+	return ctx, func(err error) { endSpan(span, err, time.Now()) }
+}
+
+// Timings is the ledger as of the given time.
+func (r *Request) Timings(now time.Time) Timings {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := Timings{stage: r.stage, Total: now.Sub(r.received)}
+	if !r.engine.FirstToken.IsZero() {
+		t.LLMTTFT = r.engine.FirstToken.Sub(r.engine.Submitted)
+		if n := r.engine.OutputTokens; n >= 2 {
+			t.TPOT = r.stage[StageDecode] / time.Duration(n-1)
+		}
+	}
+	if !r.firstWrite.IsZero() {
+		t.TTFT = r.firstWrite.Sub(r.received)
+	}
+	return t
+}
+
+func spanName(s Stage, subject string) string {
+	name := s.String()
+	if s == StageEmbed {
+		name = "embeddings"
+	}
+	if subject == "" {
+		return name
+	}
+	return name + " " + subject
+}
+
+func spanKind(s Stage) trace.SpanKind {
+	if s == StageDense || s == StageLexical {
+		return trace.SpanKindClient
+	}
+	return trace.SpanKindInternal
+}
+
+func stageAttributes(s Stage, subject string) []attribute.KeyValue {
+	attrs := []attribute.KeyValue{attribute.String(attrStage, s.String())}
+	switch s {
+	case StageEmbed:
+		attrs = append(attrs, attribute.String(attrOperation, "embeddings"), attribute.String(attrRequestModel, subject))
+	case StageRetrieval:
+		attrs = append(attrs, attribute.String(attrOperation, "retrieval"), attribute.String(attrDataSource, subject))
+	}
+	return attrs
+}
+
+func endSpan(span trace.Span, err error, at time.Time) {
+	if err != nil {
+		span.SetStatus(codes.Error, "")
+		span.SetAttributes(attribute.String(attrErrorType, errorType(err)))
+	}
+	span.End(trace.WithTimestamp(at))
+}
+
+func orElse(t, other time.Time) time.Time {
+	if t.IsZero() {
+		return other
+	}
+	return t
+}

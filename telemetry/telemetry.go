@@ -1,0 +1,153 @@
+// Package telemetry says where the milliseconds went. One Timings value a
+// request feeds the span tree, the metrics, the log row, Server-Timing and the
+// response body, so they cannot disagree.
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"go.opentelemetry.io/contrib/exporters/autoexport"
+	"go.opentelemetry.io/otel/attribute"
+	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/propagation"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// Config chooses what is recorded. Exporters, sampling and resource attributes
+// follow the standard OTEL_ environment variables.
+type Config struct {
+	Version string
+	// RecordContent puts questions and answers on spans. Off by default.
+	RecordContent bool
+	// SpanExporter replaces the exporter that the environment names; for tests.
+	SpanExporter sdktrace.SpanExporter
+}
+
+// Telemetry owns the providers of a process.
+type Telemetry struct {
+	cfg      Config
+	log      *slog.Logger
+	tracers  *sdktrace.TracerProvider
+	meters   *sdkmetric.MeterProvider
+	tracer   trace.Tracer
+	meter    metric.Meter
+	metrics  *metrics
+	registry *prometheus.Registry
+}
+
+// New sets up tracing and metrics. Without OTEL_TRACES_EXPORTER or an OTLP
+// endpoint in the environment spans are made (so trace ids exist) and dropped.
+func New(ctx context.Context, cfg Config, log *slog.Logger) (*Telemetry, error) {
+	res, err := serviceResource(ctx, cfg.Version)
+	if err != nil {
+		return nil, err
+	}
+	t := &Telemetry{cfg: cfg, log: log, registry: prometheus.NewRegistry()}
+	if t.tracers, err = newTracers(ctx, cfg, res); err != nil {
+		return nil, err
+	}
+	if t.meters, err = newMeters(ctx, t.registry, res); err != nil {
+		return nil, errors.Join(err, t.tracers.Shutdown(ctx))
+	}
+	t.tracer = t.tracers.Tracer(scope)
+	t.meter = t.meters.Meter(scope)
+	if t.metrics, err = newMetrics(t.meter); err != nil {
+		return nil, errors.Join(err, t.Shutdown(ctx))
+	}
+	return t, nil
+}
+
+func serviceResource(ctx context.Context, version string) (*resource.Resource, error) {
+	res, err := resource.New(ctx,
+		resource.WithTelemetrySDK(),
+		resource.WithAttributes(attribute.String("service.name", "ragd"), attribute.String("service.version", version)),
+		resource.WithFromEnv(), // last, so that OTEL_SERVICE_NAME wins
+	)
+	if err != nil && !errors.Is(err, resource.ErrPartialResource) {
+		return nil, fmt.Errorf("telemetry: resource: %w", err)
+	}
+	return res, nil
+}
+
+// spanQueue holds bursts: the SDK's default of 2,048 spans loses most of a
+// saturated service's spans in silence.
+const spanQueue = 16384
+
+func newTracers(ctx context.Context, cfg Config, res *resource.Resource) (*sdktrace.TracerProvider, error) {
+	opts := []sdktrace.TracerProviderOption{sdktrace.WithResource(res)}
+	switch {
+	case cfg.SpanExporter != nil:
+		opts = append(opts, sdktrace.WithSyncer(cfg.SpanExporter))
+	case exporting("OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"):
+		exp, err := autoexport.NewSpanExporter(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("telemetry: span exporter: %w", err)
+		}
+		if !autoexport.IsNoneSpanExporter(exp) {
+			opts = append(opts, sdktrace.WithBatcher(exp, sdktrace.WithMaxQueueSize(spanQueue)))
+		}
+	}
+	return sdktrace.NewTracerProvider(opts...), nil
+}
+
+func newMeters(ctx context.Context, reg *prometheus.Registry, res *resource.Resource) (*sdkmetric.MeterProvider, error) {
+	prom, err := otelprom.New(otelprom.WithRegisterer(reg), otelprom.WithoutScopeInfo())
+	if err != nil {
+		return nil, fmt.Errorf("telemetry: prometheus: %w", err)
+	}
+	opts := []sdkmetric.Option{sdkmetric.WithResource(res), sdkmetric.WithReader(prom)}
+	if exporting("OTEL_METRICS_EXPORTER", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT") {
+		reader, err := autoexport.NewMetricReader(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("telemetry: metric exporter: %w", err)
+		}
+		if !autoexport.IsNoneMetricReader(reader) {
+			opts = append(opts, sdkmetric.WithReader(reader))
+		}
+	}
+	return sdkmetric.NewMeterProvider(opts...), nil
+}
+
+// exporting reports whether the environment asks for an exporter: by name, or by
+// giving an endpoint. A bare process stays quiet instead of knocking at
+// localhost:4318.
+func exporting(exporter, endpoint string) bool {
+	if v := os.Getenv(exporter); v != "" {
+		return v != "none"
+	}
+	return os.Getenv(endpoint) != "" || os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != ""
+}
+
+// Propagator reads and writes W3C trace context and baggage.
+func Propagator() propagation.TextMapPropagator {
+	return propagation.NewCompositeTextMapPropagator(propagation.TraceContext{}, propagation.Baggage{})
+}
+
+// TracerProvider is for libraries that make spans of their own (database calls).
+func (t *Telemetry) TracerProvider() trace.TracerProvider { return t.tracers }
+
+// Meter is for instruments that other packages register.
+func (t *Telemetry) Meter() metric.Meter { return t.meter }
+
+// Handler serves the metrics in the Prometheus and OpenMetrics formats, the
+// latter with exemplars.
+func (t *Telemetry) Handler() http.Handler {
+	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{EnableOpenMetrics: true, Timeout: 10 * time.Second})
+}
+
+// Shutdown flushes what is queued and stops the exporters.
+func (t *Telemetry) Shutdown(ctx context.Context) error {
+	return errors.Join(t.tracers.Shutdown(ctx), t.meters.Shutdown(ctx))
+}
