@@ -1,0 +1,145 @@
+// Package rerank orders retrieved chunks by how well they support an answer,
+// drops near-duplicates and what falls below the evidence threshold. It is pure
+// but for the injected Scorer.
+package rerank
+
+import (
+	"context"
+	"fmt"
+	"sort"
+
+	"ragd/retrieve"
+)
+
+// Scorer rates hits against a question. A higher score means better support;
+// only the order and the spacing of scores within one call mean anything.
+type Scorer interface {
+	// Name identifies the scorer in spans and explanations.
+	Name() string
+	// Score returns one score a hit, in the order given. It may fill the
+	// Sentence fields of a hit's Scores.
+	Score(ctx context.Context, q retrieve.Query, hits []retrieve.Hit) ([]float32, error)
+}
+
+// Reason says why a candidate was not kept.
+type Reason string
+
+// The reasons of this stage; the packer adds its own.
+const (
+	Duplicate      Reason = "duplicate"
+	BelowThreshold Reason = "below_threshold"
+)
+
+// Drop is a candidate that was not kept.
+type Drop struct {
+	Hit    retrieve.Hit
+	Reason Reason
+}
+
+// Config tunes a Reranker.
+type Config struct {
+	// Depth is how many leading hits are scored; the rest keep their place behind.
+	Depth int
+	// MinEvidence is the least cosine, of the chunk or of its best sentence,
+	// that counts as evidence.
+	MinEvidence float32
+	// Share is the scorer's part of the dense half, 0 to 1.
+	Share float32
+	// Similarity is the Jaccard similarity of shingles from which on two texts
+	// count as the same.
+	Similarity float64
+}
+
+// DefaultConfig holds the values that did best where they were measured: half of
+// the dense share for the sentence score.
+func DefaultConfig() Config {
+	return Config{Depth: 50, MinEvidence: 0.80, Share: 0.5, Similarity: 0.9}
+}
+
+// Reranker is a Scorer with a cut-off.
+type Reranker struct {
+	scorer Scorer
+	cfg    Config
+}
+
+// New makes a Reranker; cfg's bounds are checked.
+func New(scorer Scorer, cfg Config) (*Reranker, error) {
+	switch {
+	case cfg.Depth < 1:
+		return nil, fmt.Errorf("rerank: depth %d is less than 1", cfg.Depth)
+	case cfg.Share < 0 || cfg.Share > 1:
+		return nil, fmt.Errorf("rerank: share %g is not between 0 and 1", cfg.Share)
+	case cfg.Similarity <= 0 || cfg.Similarity > 1:
+		return nil, fmt.Errorf("rerank: similarity %g is not between 0 and 1", cfg.Similarity)
+	}
+	return &Reranker{scorer, cfg}, nil
+}
+
+// Name is the scorer's name.
+func (r *Reranker) Name() string { return r.scorer.Name() }
+
+// Rerank returns the hits worth presenting, best first, and every other one
+// with its reason; together they are exactly the hits given.
+func (r *Reranker) Rerank(ctx context.Context, q retrieve.Query, hits []retrieve.Hit) ([]retrieve.Hit, []Drop, error) {
+	head := append([]retrieve.Hit(nil), hits[:min(r.cfg.Depth, len(hits))]...)
+	scores, err := r.scorer.Score(ctx, q, head)
+	if err != nil {
+		return nil, nil, fmt.Errorf("rerank with %s: %w", r.scorer.Name(), err)
+	}
+	mix(head, scores, r.cfg.Share)
+	sort.SliceStable(head, func(i, j int) bool { return head[i].Scores.Rerank > head[j].Scores.Rerank })
+	ordered := append(head, hits[len(head):]...)
+	for i := range ordered {
+		ordered[i].Scores.RerankRank = i + 1
+	}
+	kept, drops := r.cut(ordered)
+	return kept, drops, nil
+}
+
+func (r *Reranker) cut(hits []retrieve.Hit) (kept []retrieve.Hit, drops []Drop) {
+	var seen shingleIndex
+	for _, h := range hits {
+		switch {
+		case max(h.Scores.Dense, h.Scores.Sentence) < r.cfg.MinEvidence:
+			drops = append(drops, Drop{h, BelowThreshold})
+		case !seen.add(h.Chunk.Text, r.cfg.Similarity):
+			drops = append(drops, Drop{h, Duplicate})
+		default:
+			kept = append(kept, h)
+		}
+	}
+	return kept, drops
+}
+
+// mix sets Rerank: half BM25 over its maximum, half the dense cosine shared with
+// the scorer's score stretched to the cosine's span. Without lexical scores the
+// dense half is the whole.
+func mix(hits []retrieve.Hit, scores []float32, share float32) {
+	cosLo, cosHi := span(hits, func(i int) float32 { return hits[i].Scores.Dense })
+	lo, hi := span(hits, func(i int) float32 { return scores[i] })
+	_, lexMax := span(hits, func(i int) float32 { return hits[i].Scores.Lexical })
+	for i := range hits {
+		s := &hits[i].Scores
+		stretched := s.Dense
+		if hi > lo {
+			stretched = cosLo + (scores[i]-lo)/(hi-lo)*(cosHi-cosLo)
+		}
+		s.Rerank = (1-share)*s.Dense + share*stretched
+		if lexMax > 0 {
+			s.Rerank = 0.5*s.Lexical/lexMax + 0.5*s.Rerank
+		}
+	}
+}
+
+func span(hits []retrieve.Hit, value func(int) float32) (lo, hi float32) {
+	for i := range hits {
+		v := value(i)
+		if i == 0 || v < lo {
+			lo = v
+		}
+		if i == 0 || v > hi {
+			hi = v
+		}
+	}
+	return lo, hi
+}

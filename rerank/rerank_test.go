@@ -1,0 +1,169 @@
+package rerank
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"ragd/ingest"
+	"ragd/retrieve"
+)
+
+func unit(angle float64) []float32 {
+	return []float32{float32(math.Cos(angle)), float32(math.Sin(angle))}
+}
+
+func hit(id int64, text string, dense float32, sentences ...[]float32) retrieve.Hit {
+	return retrieve.Hit{
+		Chunk:           ingest.Chunk{ID: id, Text: text},
+		SentenceVectors: sentences,
+		Scores:          retrieve.Scores{Dense: dense},
+	}
+}
+
+func ids(hits []retrieve.Hit) string {
+	var b strings.Builder
+	for _, h := range hits {
+		fmt.Fprint(&b, h.Chunk.ID, " ")
+	}
+	return strings.TrimSpace(b.String())
+}
+
+func newReranker(t *testing.T, cfg Config) *Reranker {
+	t.Helper()
+	r, err := New(BestSentence{}, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestBestSentenceDecidesBetweenNeighbours(t *testing.T) {
+	q := retrieve.Query{Vector: unit(0)}
+	r := newReranker(t, DefaultConfig())
+	kept, drops, err := r.Rerank(context.Background(), q, []retrieve.Hit{
+		hit(1, "the general chapter about storms and weather", 0.90, unit(1.0), unit(0.9)),
+		hit(2, "a chapter whose second sentence holds the answer", 0.89, unit(1.2), unit(0.05)),
+		hit(3, "a third chapter that is about something else", 0.85, unit(1.1)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ids(kept) != "2 1 3" || len(drops) != 0 {
+		t.Errorf("order %s, drops %v", ids(kept), drops)
+	}
+	if best := kept[0].Scores; best.SentenceBest != 1 || best.RerankRank != 1 {
+		t.Errorf("scores %+v", best)
+	}
+}
+
+func TestDropsNameOneReason(t *testing.T) {
+	long := "The crane at dock four lifts fourteen tonnes and is inspected in March."
+	r := newReranker(t, DefaultConfig())
+	kept, drops, err := r.Rerank(context.Background(), retrieve.Query{Vector: unit(0)}, []retrieve.Hit{
+		hit(1, long, 0.9),
+		hit(2, "  "+strings.ToUpper(long)+"\n\n", 0.89),
+		hit(3, strings.Repeat("기중기는 4번 부두에서 14톤까지 들어 올린다. ", 3), 0.88),
+		hit(4, strings.Repeat("기중기는 4번 부두에서 14톤까지 들어 올린다. ", 2), 0.87),
+		hit(5, "Nothing to do with it.", 0.4),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ids(kept) != "1 3" {
+		t.Errorf("kept %s, want 1 3", ids(kept))
+	}
+	want := map[int64]Reason{2: Duplicate, 4: Duplicate, 5: BelowThreshold}
+	for _, d := range drops {
+		if want[d.Hit.Chunk.ID] != d.Reason {
+			t.Errorf("chunk %d dropped as %s, want %s", d.Hit.Chunk.ID, d.Reason, want[d.Hit.Chunk.ID])
+		}
+	}
+}
+
+func TestSimilarInMeaningIsNotDuplicate(t *testing.T) {
+	var seen shingleIndex
+	for _, text := range []string{
+		"The relay R-12 is replaced every two years by the harbour crew.",
+		"Every two years the harbour crew replaces relay R-12.",
+		"", "a", "b",
+	} {
+		if !seen.add(text, 0.9) {
+			t.Errorf("%q was taken for a duplicate", text)
+		}
+	}
+}
+
+func TestEveryHitIsKeptOrDropped(t *testing.T) {
+	words := []string{"alpha", "beta", "gamma delta epsilon", "a much longer passage of words", "짧은 글", "alpha"}
+	r, err := New(BestSentence{}, DefaultConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(0, 120).Draw(t, "n")
+		hits := make([]retrieve.Hit, n)
+		for i := range hits {
+			text := rapid.SampledFrom(words).Draw(t, "text")
+			hits[i] = hit(int64(i+1), text, rapid.Float32Range(-1, 1).Draw(t, "cos"), unit(rapid.Float64Range(0, 3).Draw(t, "angle")))
+		}
+		kept, drops, err := r.Rerank(context.Background(), retrieve.Query{Vector: unit(0)}, hits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen := map[int64]bool{}
+		for _, h := range kept {
+			seen[h.Chunk.ID] = true
+		}
+		for _, d := range drops {
+			seen[d.Hit.Chunk.ID] = true
+		}
+		if len(seen) != n || len(kept)+len(drops) != n {
+			t.Fatalf("%d hits became %d kept and %d dropped", n, len(kept), len(drops))
+		}
+	})
+}
+
+func TestLexicalHalf(t *testing.T) {
+	hits := []retrieve.Hit{hit(1, "one", 0.9), hit(2, "two", 0.8)}
+	hits[1].Scores.Lexical = 7
+	mix(hits, []float32{0.9, 0.8}, 0.5)
+	if got := hits[1].Scores.Rerank; math.Abs(float64(got-(0.5+0.5*0.8))) > 1e-6 {
+		t.Errorf("rerank = %g", got)
+	}
+	if got := hits[0].Scores.Rerank; math.Abs(float64(got-0.45)) > 1e-6 {
+		t.Errorf("rerank = %g", got)
+	}
+}
+
+type brokenScorer struct{}
+
+var errBroken = errors.New("broken")
+
+func (brokenScorer) Name() string { return "broken" }
+func (brokenScorer) Score(context.Context, retrieve.Query, []retrieve.Hit) ([]float32, error) {
+	return nil, errBroken
+}
+
+func TestScorerErrorIsWrapped(t *testing.T) {
+	r, err := New(brokenScorer{}, DefaultConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := r.Rerank(context.Background(), retrieve.Query{}, nil); !errors.Is(err, errBroken) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestConfigBounds(t *testing.T) {
+	for _, cfg := range []Config{{}, {Depth: 1, Share: 2, Similarity: 1}, {Depth: 1, Similarity: 0}} {
+		if _, err := New(BestSentence{}, cfg); err == nil {
+			t.Errorf("%+v was accepted", cfg)
+		}
+	}
+}
