@@ -17,7 +17,16 @@ var (
 	ErrCharset = errors.New("unknown text encoding")
 	// ErrTooLarge: the file exceeds the configured bound.
 	ErrTooLarge = errors.New("file too large")
+	// ErrNotRegular: a symbolic link, pipe, socket or device; it is not opened
+	// and counts as skipped.
+	ErrNotRegular = errors.New("not a regular file")
+	// ErrFileName: a name that cannot be stored (not valid UTF-8).
+	ErrFileName = errors.New("file name is not valid UTF-8")
 )
+
+// ErrUnavailable is what a Store wraps when the database cannot be reached.
+// It ends the run; any other store error fails one document.
+var ErrUnavailable = errors.New("database unavailable")
 
 // Document is one file's text, cleaned: valid UTF-8, no U+0000, "\n" line ends,
 // no byte order mark.

@@ -1,0 +1,124 @@
+package markdown_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"ragd/ingest/internal/markdown"
+)
+
+const sample = `Preface before any heading.
+
+# Pump *house* {#pumps}
+
+Text.
+
+~~~sh
+# not a heading
+` + "```" + `
+~~~~~
+
+Valve [room](x.md)
+=====
+
+- one
+  - nested
+- two
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+   ` + "```" + `
+   # indented fence
+   ` + "```" + `
+
+Second
+words
+---
+Last.
+` + "```" + `
+# open to the end
+`
+
+func TestBlocks(t *testing.T) {
+	var got []string
+	for _, b := range markdown.Blocks(sample) {
+		line := strings.TrimSpace(strings.SplitN(sample[b.Start:b.End], "\n", 2)[0])
+		kind := []string{"p", "h", "i", "t", "f"}[b.Kind]
+		if b.Kind == markdown.Heading {
+			line = b.Title
+		}
+		got = append(got, kind+" "+line)
+	}
+	want := []string{
+		"p Preface before any heading.", "h Pump house", "p Text.", "f ~~~sh", "h Valve room",
+		"i - one", "i - two", "t | a | b |", "f ```", "h Second words", "p Last.", "f ```",
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+func TestBlocksTile(t *testing.T) {
+	for _, src := range []string{sample, "", "\n\n", "# a", "#\n\n#\n", "[a]: /b\n\ntext", "> q\n> ```\n> x", "---\n***\n", "1. a\n\n\n2. b\n```\n"} {
+		checkTiles(t, src)
+	}
+}
+
+func checkTiles(t *testing.T, src string) {
+	t.Helper()
+	end := -1
+	for _, b := range markdown.Blocks(src) {
+		if end >= 0 && b.Start != end || b.End < b.Start {
+			t.Fatalf("%q: block %+v after end %d", src, b, end)
+		}
+		if h := markdown.HeadingEnd(src, b); h < b.Start || h > b.End {
+			t.Fatalf("%q: heading of %+v ends at %d", src, b, h)
+		}
+		end = b.End
+	}
+	if end >= 0 && end != len(src) {
+		t.Fatalf("%q: blocks end at %d of %d", src, end, len(src))
+	}
+}
+
+func TestHeadingEnd(t *testing.T) {
+	for src, want := range map[string]string{
+		"# A\nbody":               "body",
+		"## A ##\n\nbody":         "\nbody",
+		"A\n===\nbody":            "body",
+		"A\nB\n---\nbody":         "body",
+		"#tag is text\n---\nrest": "rest",
+		"#":                       "",
+		"# A\n---\nrest":          "---\nrest",
+	} {
+		b := markdown.Blocks(src)[0]
+		if got := src[markdown.HeadingEnd(src, b):]; got != want {
+			t.Errorf("%q: body %q, want %q", src, got, want)
+		}
+	}
+}
+
+func TestPlain(t *testing.T) {
+	for in, want := range map[string]string{
+		"소개 { #intro }":                "소개",
+		"The `--prune` **flag**":       "The --prune flag",
+		"![logo](a.png) Home [x][y]":   "logo Home x",
+		"snake_case and 2 * 3":         "snake_case and 2 * 3",
+		"<span id=a>Tag</span>  a < b": "Tag a < b",
+		"set {a, b} of ~~old~~ new":    "set {a, b} of old new",
+	} {
+		if got := markdown.Plain(in); got != want {
+			t.Errorf("Plain(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func FuzzBlocks(f *testing.F) {
+	f.Add(sample)
+	f.Add("- a\n\n  ```\n  b\n")
+	f.Add("|a|\n|-|\n|b|\n\n> c")
+	f.Fuzz(func(t *testing.T, src string) { checkTiles(t, src) })
+}
