@@ -1,0 +1,29 @@
+package kernel
+
+// BlockCols is the number of columns that share a quantisation scale.
+const BlockCols = 32
+
+// Acts holds activations quantised for MatMul: rows × cols values in blocks of 32.
+type Acts struct {
+	Rows, Cols int
+	Q          []int8    // rows·cols
+	D          []float32 // one scale a block
+	S          []float32 // one D·ΣQ a block
+}
+
+// Resize makes room for rows × cols values, cols being a multiple of BlockCols.
+// Memory is reused when it is large enough; the contents are undefined until
+// Quantize has filled every row.
+func (a *Acts) Resize(rows, cols int) {
+	a.Rows, a.Cols = rows, cols
+	a.Q = resize(a.Q, rows*cols)
+	a.D = resize(a.D, rows*cols/BlockCols)
+	a.S = resize(a.S, rows*cols/BlockCols)
+}
+
+func resize[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, n)
+	}
+	return s[:n]
+}
