@@ -1,0 +1,193 @@
+package tokenizer
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+)
+
+// sentencePiece is SentencePiece's byte-pair encoding: neighbours merge when
+// their concatenation is a token, the one with the highest score first. There is
+// no pre-tokenizer; a space is spelt "▁". What ends up in no token is written
+// as byte tokens.
+type sentencePiece struct {
+	vocabulary
+	addSpacePrefix bool
+	ranks          []uint32 // by score, 0 the highest; none for tokens that text cannot become
+	byteIDs        [256]int32
+	// endsBeforeSpace: no token holds a "▁" behind another character, so that
+	// every word can be merged alone.
+	wordsApart bool
+	workspaces sync.Pool // of *spmWorkspace
+}
+
+type spmWorkspace struct {
+	merger
+	text []byte
+}
+
+func newSentencePiece(v vocabulary, scores []float32, addSpacePrefix bool) (*sentencePiece, error) {
+	if len(scores) != len(v.spellings) {
+		return nil, fmt.Errorf("%w: %d scores for %d tokens", ErrMalformed, len(scores), len(v.spellings))
+	}
+	t := &sentencePiece{vocabulary: v, addSpacePrefix: addSpacePrefix}
+	t.workspaces.New = func() any { return new(spmWorkspace) }
+	t.rank(scores)
+	for b := range t.byteIDs {
+		t.byteIDs[b] = v.special.UNK
+		if id, ok := v.ids[fmt.Sprintf("<0x%02X>", b)]; ok && v.kinds[id] == kindByte {
+			t.byteIDs[b] = id
+		}
+	}
+	t.wordsApart = true
+	for s, id := range v.ids {
+		if t.mergeable(id) && strings.Contains(strings.TrimLeft(s, metaspace), metaspace) {
+			t.wordsApart = false
+			break
+		}
+	}
+	return t, nil
+}
+
+// rank orders the tokens by score; equal scores share a rank, so that the
+// leftmost pair of equals merges first.
+func (t *sentencePiece) rank(scores []float32) {
+	sorted := slices.Clone(scores)
+	slices.Sort(sorted)
+	sorted = slices.Compact(sorted)
+	t.ranks = make([]uint32, len(scores))
+	for id, score := range scores {
+		i, _ := slices.BinarySearch(sorted, score)
+		t.ranks[id] = uint32(len(sorted) - 1 - i)
+		if !t.mergeable(int32(id)) {
+			t.ranks[id] = none
+		}
+	}
+}
+
+// Encode implements Tokenizer.
+func (t *sentencePiece) Encode(dst []int32, text string) []int32 {
+	return encode(dst, text, t.userDefined, t)
+}
+
+// EncodeScaffold implements Tokenizer.
+func (t *sentencePiece) EncodeScaffold(dst []int32, text string) []int32 {
+	return encode(dst, text, t.scaffold, t)
+}
+
+func (t *sentencePiece) encodePlain(dst []int32, text string) []int32 {
+	w := t.workspaces.Get().(*spmWorkspace)
+	defer t.workspaces.Put(w)
+	w.text = w.text[:0]
+	if t.addSpacePrefix && (len(dst) == 0 || t.Control(dst[len(dst)-1])) {
+		w.text = append(w.text, metaspace...)
+	}
+	for text != "" {
+		n := t.word(text)
+		w.text = appendSpaced(w.text, text[:n])
+		dst = t.encodeWord(dst, w)
+		text = text[n:]
+	}
+	return t.encodeWord(dst, w)
+}
+
+// word is the length of the first part of text that merges alone: its leading
+// spaces and what follows up to the next space, at most maxPiece bytes.
+func (t *sentencePiece) word(text string) int {
+	n := len(text)
+	if t.wordsApart {
+		start := len(text) - len(strings.TrimLeft(text, " "))
+		if i := strings.IndexByte(text[start:], ' '); i >= 0 {
+			n = start + i
+		}
+	}
+	return cut(text[:n], maxPiece)
+}
+
+func appendSpaced(dst []byte, text string) []byte {
+	for i := range len(text) {
+		if text[i] == ' ' {
+			dst = append(dst, metaspace...)
+			continue
+		}
+		dst = append(dst, text[i])
+	}
+	return dst
+}
+
+func (t *sentencePiece) encodeWord(dst []int32, w *spmWorkspace) []int32 {
+	if len(w.text) == 0 {
+		return dst
+	}
+	text := string(w.text)
+	w.text = w.text[:0]
+	if id, ok := t.ids[text]; ok && t.mergeable(id) && utf8.RuneCountInString(text) == 1 {
+		return append(dst, id)
+	}
+	w.reset()
+	for i := 0; i < len(text); {
+		_, n := utf8.DecodeRuneInString(text[i:])
+		w.add(t.token(text[i:i+n]), int32(i), int32(i+n))
+		i += n
+	}
+	w.run(text, t)
+	for i := int32(0); i >= 0; i = w.symbols[i].next {
+		dst = t.appendSymbol(dst, text, &w.symbols[i])
+	}
+	return dst
+}
+
+// token is the id that text may become, -1 if none.
+func (t *sentencePiece) token(text string) int32 {
+	if id, ok := t.ids[text]; ok && t.mergeable(id) {
+		return id
+	}
+	return -1
+}
+
+func (t *sentencePiece) appendSymbol(dst []int32, text string, s *symbol) []int32 {
+	if s.id >= 0 {
+		return append(dst, s.id)
+	}
+	for i := s.start; i < s.end; i++ {
+		if id := t.byteIDs[text[i]]; id >= 0 {
+			dst = append(dst, id)
+		}
+	}
+	return dst
+}
+
+func (t *sentencePiece) pair(text string, left, right *symbol) (uint32, int32) {
+	id, ok := t.ids[text[left.start:right.end]]
+	if !ok {
+		return none, 0
+	}
+	return t.ranks[id], id
+}
+
+// byteToken reads a spelling like <0x0A>.
+func byteToken(spelling string) (byte, bool) {
+	if len(spelling) != 6 || !strings.HasPrefix(spelling, "<0x") || spelling[5] != '>' {
+		return 0, false
+	}
+	b, err := strconv.ParseUint(spelling[3:5], 16, 8)
+	return byte(b), err == nil
+}
+
+// sentencePiece reads a llama vocabulary.
+func (g *ggufVocabulary) sentencePiece() (Tokenizer, error) {
+	scores, ok := g.meta.Floats(ggml + "scores")
+	if !ok {
+		return nil, fmt.Errorf("%w: no %sscores", ErrMalformed, ggml)
+	}
+	otherwise := noSpecial()
+	otherwise.BOS, otherwise.EOS, otherwise.UNK, otherwise.AddBOS = 1, 2, 0, true
+	v, err := g.vocabulary(otherwise, g.spaced)
+	if err != nil {
+		return nil, err
+	}
+	return newSentencePiece(v, scores, g.bool("add_space_prefix", true))
+}

@@ -1,0 +1,259 @@
+package tokenizer
+
+import (
+	"fmt"
+	"sort"
+)
+
+// trie is a double array with XOR-ed offsets in the bit layout of darts-clone
+// (github.com/s-yata/darts-clone), which SentencePiece stores in its
+// precompiled_charsmap:
+//
+//	bits 0–7 and 31  label; bit 31 alone marks a value unit
+//	bit 8            the node has a value, at the child with label 0
+//	bits 10–30       offset to the children; bit 9: offset counts in 256s
+//
+// The child of node n for byte c is n ^ offset(n) ^ c.
+type trie []uint32
+
+const (
+	trieValue   = 1 << 31
+	trieHasLeaf = 1 << 8
+	trieLabel   = trieValue | 0xff
+)
+
+func trieOffset(unit uint32) uint32 { return (unit >> 10) << ((unit & (1 << 9)) >> 6) }
+
+// step goes from node to its child for byte c (not 0).
+func (t trie) step(node uint32, c byte) (child uint32, ok bool) {
+	child = node ^ trieOffset(t[node]) ^ uint32(c)
+	if int(child) >= len(t) || t[child]&trieLabel != uint32(c) {
+		return 0, false
+	}
+	return child, true
+}
+
+// value is the value of the key that ends at node.
+func (t trie) value(node uint32) (int32, bool) {
+	unit := t[node]
+	if unit&trieHasLeaf == 0 {
+		return 0, false
+	}
+	at := node ^ trieOffset(unit)
+	if int(at) >= len(t) {
+		return 0, false
+	}
+	return int32(t[at] &^ trieValue), true
+}
+
+// longest finds the longest key that s begins with; length 0 if none does.
+func (t trie) longest(s string) (length int, value int32) {
+	if len(t) == 0 {
+		return 0, 0
+	}
+	node := uint32(0)
+	for i := 0; i < len(s) && s[i] != 0; i++ {
+		var ok bool
+		if node, ok = t.step(node, s[i]); !ok {
+			break
+		}
+		if v, ok := t.value(node); ok {
+			length, value = i+1, v
+		}
+	}
+	return length, value
+}
+
+// buildTrie makes the trie of keys, none empty or with a zero byte; values are
+// not negative.
+func buildTrie(entries map[string]int32) (trie, error) {
+	if len(entries) == 0 {
+		return nil, nil
+	}
+	keys := make([]string, 0, len(entries))
+	for k := range entries {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	b := trieBuilder{entries: entries}
+	b.grow()
+	b.take(0)
+	if err := b.node(0, keys, 0); err != nil {
+		return nil, err
+	}
+	return b.units, nil
+}
+
+// trieBuilder places nodes depth first. Free units are a linked list in order
+// of index.
+type trieBuilder struct {
+	entries    map[string]int32
+	units      []uint32
+	used       []bool // the unit holds a node
+	based      []bool // some node's children start here (label 0)
+	next, prev []int32
+	free, last int32 // ends of the list of free units; valid when count > 0
+	count      int
+}
+
+// searchLimit bounds the free units tried for one node: past it the node gets
+// fresh room, which costs memory rather than time.
+const searchLimit = 256
+
+func (b *trieBuilder) grow() {
+	from := int32(len(b.units))
+	for i := from; i < from+256; i++ {
+		b.units = append(b.units, 0)
+		b.used = append(b.used, false)
+		b.based = append(b.based, false)
+		b.prev = append(b.prev, i-1)
+		b.next = append(b.next, i+1)
+	}
+	if b.count == 0 {
+		b.free = from
+	} else {
+		b.next[b.last], b.prev[from] = from, b.last
+	}
+	b.last = from + 255
+	b.count += 256
+}
+
+func (b *trieBuilder) take(i int32) {
+	b.used[i] = true
+	b.count--
+	if i == b.free {
+		b.free = b.next[i]
+	} else {
+		b.next[b.prev[i]] = b.next[i]
+	}
+	if i == b.last {
+		b.last = b.prev[i]
+	} else {
+		b.prev[b.next[i]] = b.prev[i]
+	}
+}
+
+// node places the children of the node at index, whose path is the first depth
+// bytes of all keys.
+func (b *trieBuilder) node(index uint32, keys []string, depth int) error {
+	hasValue := len(keys[0]) == depth
+	children := keys
+	var labels []byte
+	if hasValue {
+		labels = append(labels, 0)
+		children = keys[1:]
+	}
+	for _, k := range children {
+		if c := k[depth]; len(labels) == 0 || labels[len(labels)-1] != c {
+			if c == 0 {
+				return fmt.Errorf("%w: token %q holds a zero byte", ErrMalformed, k)
+			}
+			labels = append(labels, c)
+		}
+	}
+	base := b.place(index, labels)
+	b.link(index, base)
+	if hasValue {
+		b.units[index] |= trieHasLeaf
+		b.units[base] = uint32(b.entries[keys[0]]) | trieValue
+		labels = labels[1:]
+	}
+	for _, c := range labels {
+		n := sort.Search(len(children), func(i int) bool { return children[i][depth] > c })
+		if err := b.node(base^uint32(c), children[:n], depth+1); err != nil {
+			return err
+		}
+		children = children[n:]
+	}
+	return nil
+}
+
+// link writes the offset from index to base; place made sure that it fits.
+func (b *trieBuilder) link(index, base uint32) {
+	offset := index ^ base
+	if offset < 1<<21 {
+		b.units[index] |= offset << 10
+		return
+	}
+	b.units[index] |= offset<<2 | 1<<9
+}
+
+// place finds a base for a node with these labels, takes its units and writes
+// the labels.
+func (b *trieBuilder) place(index uint32, labels []byte) uint32 {
+	base, ok := b.search(index, labels)
+	for !ok {
+		start := uint32(len(b.units))
+		b.grow()
+		// A fresh block has room for any labels; the low byte of index makes the
+		// offset a multiple of 256, which always fits.
+		base = start | index&0xff
+		ok = b.fits(index, base, labels)
+	}
+	b.based[base] = true
+	for _, c := range labels {
+		child := base ^ uint32(c)
+		b.take(int32(child))
+		b.units[child] = uint32(c)
+	}
+	return base
+}
+
+func (b *trieBuilder) search(index uint32, labels []byte) (uint32, bool) {
+	at := b.free
+	for range min(b.count, searchLimit) {
+		base := uint32(at) ^ uint32(labels[0])
+		if b.fits(index, base, labels) {
+			return base, true
+		}
+		at = b.next[at]
+	}
+	return 0, false
+}
+
+func (b *trieBuilder) fits(index, base uint32, labels []byte) bool {
+	offset := index ^ base
+	if b.based[base] || (offset >= 1<<21 && offset&0xff != 0) {
+		return false
+	}
+	for _, c := range labels {
+		if b.used[base^uint32(c)] {
+			return false
+		}
+	}
+	return true
+}
+
+// matcher finds tokens by their spelling, leftmost first, the longest of those
+// that begin at one place.
+type matcher struct {
+	trie  trie
+	first [256]bool
+}
+
+func newMatcher(tokens map[string]int32) (*matcher, error) {
+	m := &matcher{}
+	for s := range tokens {
+		m.first[s[0]] = true
+	}
+	var err error
+	m.trie, err = buildTrie(tokens)
+	return m, err
+}
+
+// next is the first match in text; length 0 with start at the end if there is
+// none.
+func (m *matcher) next(text string) (start, length int, id int32) {
+	if m.trie == nil {
+		return len(text), 0, 0
+	}
+	for i := 0; i < len(text); i++ {
+		if !m.first[text[i]] {
+			continue
+		}
+		if n, id := m.trie.longest(text[i:]); n > 0 {
+			return i, n, id
+		}
+	}
+	return len(text), 0, 0
+}

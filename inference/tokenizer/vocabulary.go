@@ -1,0 +1,181 @@
+package tokenizer
+
+import (
+	"errors"
+	"fmt"
+	"math"
+)
+
+// Errors that loading a vocabulary can give; they are wrapped with what was
+// wrong.
+var (
+	// ErrUnsupported is a kind of tokenizer, pre-tokenizer or normaliser that
+	// this package does not know. It never falls back to a similar one.
+	ErrUnsupported = errors.New("tokenizer: unsupported")
+	// ErrMalformed is metadata that contradicts itself or lacks a part.
+	ErrMalformed = errors.New("tokenizer: malformed vocabulary")
+)
+
+// kind is what a token is for; the numbers are those of GGUF's
+// tokenizer.ggml.token_type.
+type kind uint8
+
+const (
+	kindNormal      kind = 1
+	kindUnknown     kind = 2
+	kindControl     kind = 3
+	kindUserDefined kind = 4
+	kindUnused      kind = 5
+	kindByte        kind = 6
+)
+
+// vocabulary is what all tokenizers share: the tokens, their bytes and roles.
+// It does not change after newVocabulary.
+type vocabulary struct {
+	spellings []string
+	kinds     []kind
+	ids       map[string]int32
+	special   Special
+
+	// Token i stands for pieces[ends[i-1]:ends[i]].
+	pieces []byte
+	ends   []uint32
+
+	userDefined *matcher // found in any text before the algorithm runs
+	scaffold    *matcher // the same and the control and unknown tokens
+}
+
+// newVocabulary checks and indexes tokens. piece gives the bytes of a token
+// that is neither control nor unknown.
+func newVocabulary(spellings []string, kinds []kind, special Special, piece func(id int) []byte) (vocabulary, error) {
+	if len(spellings) == 0 || len(spellings) > math.MaxInt32 {
+		return vocabulary{}, fmt.Errorf("%w: %d tokens", ErrMalformed, len(spellings))
+	}
+	if len(kinds) != len(spellings) {
+		return vocabulary{}, fmt.Errorf("%w: %d token types for %d tokens", ErrMalformed, len(kinds), len(spellings))
+	}
+	v := vocabulary{spellings: spellings, kinds: kinds, special: special}
+	if err := v.checkSpecial(); err != nil {
+		return vocabulary{}, err
+	}
+	v.ids = make(map[string]int32, len(spellings))
+	v.ends = make([]uint32, len(spellings))
+	for id, s := range spellings {
+		if _, dup := v.ids[s]; !dup && s != "" {
+			v.ids[s] = int32(id)
+		}
+		if kinds[id] != kindControl && kinds[id] != kindUnknown {
+			v.pieces = append(v.pieces, piece(id)...)
+		}
+		v.ends[id] = uint32(len(v.pieces))
+	}
+	return v, v.buildMatchers()
+}
+
+func (v *vocabulary) buildMatchers() error {
+	user, scaffold := map[string]int32{}, map[string]int32{}
+	for s, id := range v.ids {
+		switch v.kinds[id] {
+		case kindUserDefined:
+			user[s], scaffold[s] = id, id
+		case kindControl, kindUnknown:
+			scaffold[s] = id
+		}
+	}
+	var err error
+	if v.userDefined, err = newMatcher(user); err != nil {
+		return err
+	}
+	v.scaffold, err = newMatcher(scaffold)
+	return err
+}
+
+// checkSpecial refuses roles given to ids that do not exist, and BOS or EOS
+// that must be added but is not known.
+func (v *vocabulary) checkSpecial() error {
+	s := &v.special
+	roles := []struct {
+		name string
+		id   int32
+	}{{"BOS", s.BOS}, {"EOS", s.EOS}, {"UNK", s.UNK}, {"PAD", s.PAD}, {"CLS", s.CLS}, {"SEP", s.SEP}, {"MASK", s.MASK}}
+	for _, r := range roles {
+		if r.id < -1 || int(r.id) >= len(v.spellings) {
+			return fmt.Errorf("%w: %s is id %d, the vocabulary has %d", ErrMalformed, r.name, r.id, len(v.spellings))
+		}
+	}
+	if s.AddBOS && s.BOS < 0 {
+		return fmt.Errorf("%w: BOS is to be added but has no id", ErrMalformed)
+	}
+	if s.AddEOS && s.EOS < 0 {
+		return fmt.Errorf("%w: EOS is to be added but has no id", ErrMalformed)
+	}
+	return nil
+}
+
+// Piece implements Tokenizer.
+func (v *vocabulary) Piece(id int32) []byte {
+	if id < 0 || int(id) >= len(v.ends) {
+		return nil
+	}
+	start := uint32(0)
+	if id > 0 {
+		start = v.ends[id-1]
+	}
+	end := v.ends[id]
+	return v.pieces[start:end:end]
+}
+
+// Control implements Tokenizer.
+func (v *vocabulary) Control(id int32) bool {
+	return id >= 0 && int(id) < len(v.kinds) && v.kinds[id] == kindControl
+}
+
+// ID implements Tokenizer.
+func (v *vocabulary) ID(spelling string) (int32, bool) {
+	id, ok := v.ids[spelling]
+	return id, ok
+}
+
+// Size implements Tokenizer.
+func (v *vocabulary) Size() int { return len(v.spellings) }
+
+// Special implements Tokenizer.
+func (v *vocabulary) Special() Special { return v.special }
+
+// plainEncoder is the algorithm of one kind of vocabulary, over text in which
+// no token is to be found by its spelling.
+type plainEncoder interface {
+	encodePlain(dst []int32, text string) []int32
+}
+
+// encode cuts text at the tokens that m finds and gives what lies between to e.
+func encode(dst []int32, text string, m *matcher, e plainEncoder) []int32 {
+	for text != "" {
+		start, length, id := m.next(text)
+		if start > 0 {
+			dst = e.encodePlain(dst, text[:start])
+		}
+		if length == 0 {
+			break
+		}
+		dst = append(dst, id)
+		text = text[start+length:]
+	}
+	return dst
+}
+
+// Raw is text as a whole sequence without a chat template: BOS before and EOS
+// behind it where the vocabulary asks for them, each exactly once. A BOS that
+// text spells out is ordinary text.
+func Raw(t Tokenizer, text string) []int32 {
+	s := t.Special()
+	var ids []int32
+	if s.AddBOS {
+		ids = append(ids, s.BOS)
+	}
+	ids = t.Encode(ids, text)
+	if s.AddEOS {
+		ids = append(ids, s.EOS)
+	}
+	return ids
+}
