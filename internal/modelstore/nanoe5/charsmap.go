@@ -11,17 +11,6 @@ import (
 // written as to.
 type replacement struct{ from, to string }
 
-// sequences turns the table of code points into replacements of text.
-func sequences(table map[rune][]rune) []replacement {
-	list := make([]replacement, 0, len(table))
-	for from, to := range table {
-		if from > 0 {
-			list = append(list, replacement{string(from), string(to)})
-		}
-	}
-	return list
-}
-
 // charsmap builds SentencePiece's precompiled normalisation map (its
 // src/normalizer.cc, Apache-2.0): u32 size in bytes of a double-array trie, the
 // trie, then the replacements, each ended by a zero byte. The value that the
