@@ -1,0 +1,87 @@
+// Package emit holds what the assembly generators share.
+package emit
+
+import (
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Begin opens an assembly function that Go may call with pointers to its stack.
+func Begin(name, signature, doc string) {
+	TEXT(name, 0, signature)
+	Doc(name + " " + doc)
+	Pragma("noescape")
+}
+
+// End clears the upper halves, without which later SSE code stalls, and returns.
+func End() {
+	VZEROUPPER()
+	RET()
+}
+
+// Ptr loads an argument into a register.
+func Ptr(name string) reg.GPVirtual {
+	r := GP64()
+	Load(Param(name), r)
+	return r
+}
+
+// YMMs is n vector registers.
+func YMMs(n int) []reg.VecVirtual {
+	v := make([]reg.VecVirtual, n)
+	for i := range v {
+		v[i] = YMM()
+	}
+	return v
+}
+
+// Zero clears vector registers.
+func Zero(regs ...reg.VecVirtual) {
+	for _, r := range regs {
+		VXORPS(r, r, r)
+	}
+}
+
+// Rows addresses up to four rows that lie a byte stride apart, without a
+// register for each.
+type Rows struct {
+	Base, stride, stride3 reg.GPVirtual
+}
+
+// NewRows makes the addresses of n rows.
+func NewRows(base, stride reg.GPVirtual, n int) Rows {
+	r := Rows{Base: base, stride: stride}
+	if n > 3 {
+		r.stride3 = GP64()
+		LEAQ(Mem{Base: stride, Index: stride, Scale: 2}, r.stride3)
+	}
+	return r
+}
+
+// At is the memory disp bytes into row i.
+func (r Rows) At(i, disp int) Mem {
+	m := Mem{Base: r.Base, Disp: disp}
+	switch i {
+	case 1, 2:
+		m.Index, m.Scale = r.stride, uint8(i)
+	case 3:
+		m.Index, m.Scale = r.stride3, 1
+	}
+	return m
+}
+
+// Fill32 is a 32-byte constant of eight equal words.
+func Fill32(name string, v uint32) Mem {
+	m := GLOBL(name, 8|16) // RODATA|NOPTR
+	for i := range 8 {
+		DATA(4*i, U32(v))
+	}
+	return m
+}
+
+// FillF32 is a 32-byte constant of eight equal floats, written as their bits:
+// avo would print a whole number as an integer.
+func FillF32(name string, v float32) Mem { return Fill32(name, math.Float32bits(v)) }

@@ -1,0 +1,4 @@
+package kernel
+
+// The generators are a module of their own so that avo stays out of ragd's.
+//go:generate go -C asm run ./matmul -out ../matmul_amd64.s -stubs ../matmul_amd64.go -pkg kernel
