@@ -1,0 +1,187 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"ragd/inference/kvcache"
+	"ragd/inference/model"
+	"ragd/inference/schedule"
+	"ragd/inference/tokenizer"
+)
+
+// Config has the tunables of an engine; a zero number takes the default.
+type Config struct {
+	// MaxRunning is how many requests run at once (8).
+	MaxRunning int
+	// MaxQueue is how many may wait beyond the places of MaxRunning (64).
+	MaxQueue int
+	// StepTokens is the most tokens of one step, at least MaxRunning (256).
+	StepTokens int
+	// PieceTokens is the longest piece of one prompt in a step (128). A cancel
+	// waits for at most one step, so it bounds that wait too.
+	PieceTokens int
+	// NoPrefixCache runs every prompt from its first token.
+	NoPrefixCache bool
+	// NoKVCache runs the whole sequence again for every token, to measure what
+	// the cache gives. It implies NoPrefixCache.
+	NoKVCache bool
+}
+
+func (c Config) withDefaults() (Config, error) {
+	for _, f := range []struct {
+		name     string
+		value    *int
+		fallback int
+	}{
+		{"MaxRunning", &c.MaxRunning, 8},
+		{"MaxQueue", &c.MaxQueue, 64},
+		{"StepTokens", &c.StepTokens, max(256, c.MaxRunning)},
+		{"PieceTokens", &c.PieceTokens, 128},
+	} {
+		if *f.value == 0 {
+			*f.value = f.fallback
+		}
+		if *f.value < 0 {
+			return c, fmt.Errorf("engine: %s is %d, it must be positive", f.name, *f.value)
+		}
+	}
+	if c.StepTokens < c.MaxRunning {
+		return c, fmt.Errorf("engine: StepTokens is %d, it must be at least MaxRunning, %d", c.StepTokens, c.MaxRunning)
+	}
+	return c, nil
+}
+
+// phase is how far Close has come.
+type phase int
+
+const (
+	open     phase = iota
+	draining       // nothing new starts
+	stopping       // what runs is cancelled
+)
+
+// Engine runs requests on one decoder. Its methods are safe for concurrent use.
+type Engine struct {
+	dec    model.Decoder
+	tok    tokenizer.Tokenizer
+	limits schedule.Limits
+	queue  int // MaxQueue
+	noKV   bool
+	vocab  int
+	window int
+	ends   []int32
+
+	wake   chan struct{} // holds a value when there is news for an idle loop
+	done   chan struct{} // closed when the loop has returned
+	closed error         // of the decoder; set before done is closed
+
+	mu      sync.Mutex
+	phase   phase
+	waiting []*sequence // in the order of arrival
+	stats   Stats
+	pace    pace
+
+	loop loop
+}
+
+// New starts an engine. It owns dec from then on and closes it at the end; when
+// New fails, dec stays with the caller.
+func New(dec model.Decoder, tok tokenizer.Tokenizer, cfg Config) (*Engine, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	blocks := dec.Blocks()
+	if blocks < 1 {
+		return nil, errors.New("engine: the decoder has no cache blocks")
+	}
+	window := blocks * model.BlockTokens
+	if context := dec.Config().Context; context > 0 {
+		window = min(window, context)
+	}
+	e := &Engine{
+		dec:    dec,
+		tok:    tok,
+		limits: schedule.Limits{Running: cfg.MaxRunning, StepTokens: cfg.StepTokens, PieceTokens: cfg.PieceTokens},
+		queue:  cfg.MaxQueue,
+		noKV:   cfg.NoKVCache,
+		vocab:  dec.Config().Vocab,
+		window: window,
+		ends:   tok.Special().EndOfGeneration,
+		wake:   make(chan struct{}, 1),
+		done:   make(chan struct{}),
+	}
+	e.loop.pool = kvcache.NewPool(blocks, kvcache.Config{NoPrefix: cfg.NoPrefixCache || cfg.NoKVCache})
+	e.stats.BlocksFree = blocks
+	go e.run()
+	return e, nil
+}
+
+// Window is the most tokens prompt and answer may have together.
+func (e *Engine) Window() int { return e.window }
+
+// Submit queues a request. It returns at once: with a stream, or with an error
+// that matches ErrInvalid, ErrQueueFull or ErrClosed, or is a *TooLongError. When
+// ctx ends the request is cancelled as by Stream.Close.
+func (e *Engine) Submit(ctx context.Context, r Request) (*Stream, error) {
+	if err := e.check(&r); err != nil {
+		return nil, err
+	}
+	s, err := e.newSequence(&r)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.enqueue(ctx, s); err != nil {
+		return nil, err
+	}
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+	return s.stream, nil
+}
+
+func (e *Engine) enqueue(ctx context.Context, s *sequence) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.phase != open {
+		return ErrClosed
+	}
+	if len(e.waiting)+e.stats.Running >= e.queue+e.limits.Running {
+		e.stats.Refused++
+		return &QueueFullError{Waiting: len(e.waiting), Limit: e.queue, Wait: e.wait()}
+	}
+	s.stream.unwatch = context.AfterFunc(ctx, s.stream.Close)
+	e.waiting = append(e.waiting, s)
+	e.stats.Submitted++
+	s.stream.queued(len(e.waiting))
+	return nil
+}
+
+// Close lets running answers finish until ctx ends, then cancels them. Those
+// that wait fail with ErrClosed at once. It returns ctx's error when answers were cut
+// short, and that of closing the decoder.
+func (e *Engine) Close(ctx context.Context) error {
+	e.advancePhase(draining)
+	select {
+	case <-e.done:
+		return e.closed
+	case <-ctx.Done():
+	}
+	e.advancePhase(stopping)
+	<-e.done
+	return errors.Join(context.Cause(ctx), e.closed)
+}
+
+func (e *Engine) advancePhase(to phase) {
+	e.mu.Lock()
+	e.phase = max(e.phase, to)
+	e.mu.Unlock()
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}

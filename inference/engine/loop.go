@@ -1,0 +1,231 @@
+package engine
+
+import (
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"ragd/inference/kvcache"
+	"ragd/inference/model"
+	"ragd/inference/schedule"
+)
+
+// loop is the state that belongs to the goroutine of run alone.
+type loop struct {
+	pool    *kvcache.Pool
+	running []*sequence // in the order of admission
+
+	// Kept from step to step so that a step allocates nothing.
+	pending []int
+	rows    []int
+	batch   model.Batch
+	parts   []part
+}
+
+// part is the share of one sequence in a step.
+type part struct {
+	*sequence
+	rows int
+}
+
+// run is the loop. It ends when Close was called and nothing runs any more.
+func (e *Engine) run() {
+	defer close(e.done)
+	for {
+		over := e.settle()
+		if len(e.loop.running) > 0 {
+			e.step()
+			continue
+		}
+		if over {
+			break
+		}
+		<-e.wake
+	}
+	e.closed = e.dec.Close()
+}
+
+// settle brings the queue and the running sequences up to date between steps.
+// It reports whether the engine is closing.
+func (e *Engine) settle() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, s := range e.loop.running {
+		if s.stream.cancelled.Load() || e.phase == stopping {
+			e.end(s, func() { s.complete(ReasonCancelled) })
+			e.stats.Cancelled++
+		}
+	}
+	e.compact()
+	e.waiting = slices.DeleteFunc(e.waiting, func(s *sequence) bool {
+		switch {
+		case s.stream.cancelled.Load():
+			s.complete(ReasonCancelled)
+			e.stats.Cancelled++
+		case e.phase != open:
+			s.fail(ErrClosed)
+			e.stats.Failed++
+		default:
+			return false
+		}
+		return true
+	})
+	e.admit()
+	e.measure()
+	return e.phase != open
+}
+
+// admit starts what may start and tells the others their place.
+func (e *Engine) admit() {
+	if len(e.waiting) == 0 {
+		return
+	}
+	order := schedule.Order(tenants(e.waiting), tenants(e.loop.running))
+	pool := e.loop.pool
+	n := schedule.Admit(order, len(e.loop.running), pool.Free(), e.limits, func(i int) int {
+		s := e.waiting[i]
+		return pool.Need(s.tokens, s.capacity(), s.tenant)
+	})
+	for _, i := range order[:n] {
+		e.start(e.waiting[i])
+	}
+	for place, i := range order[n:] {
+		e.waiting[i].stream.queued(place + 1)
+	}
+	e.waiting = slices.DeleteFunc(e.waiting, func(s *sequence) bool { return s.table != nil })
+}
+
+// start reserves the blocks that Admit found free.
+func (e *Engine) start(s *sequence) {
+	table, ok := e.loop.pool.Reserve(s.tokens, s.capacity(), s.tenant)
+	if !ok {
+		return // It stays in the queue.
+	}
+	s.table, s.done = table, table.Cached()
+	s.times.Scheduled = time.Now()
+	s.stream.started(Scheduled{At: s.times.Scheduled, CachedTokens: s.done})
+	e.loop.running = append(e.loop.running, s)
+	e.stats.InputTokens += int64(s.prompt)
+	e.stats.CachedTokens += int64(s.done)
+}
+
+func tenants(of []*sequence) []string {
+	names := make([]string, len(of))
+	for i, s := range of {
+		names[i] = s.tenant
+	}
+	return names
+}
+
+// end gives the blocks of a running sequence back and then lets its reader
+// know, so that whoever has read the last event finds them free.
+func (e *Engine) end(s *sequence, tell func()) {
+	usage := s.usage()
+	e.stats.OutputTokens += int64(usage.OutputTokens)
+	e.loop.pool.Release(s.table)
+	s.ended = true
+	e.measure()
+	tell()
+}
+
+// compact forgets the sequences that ended.
+func (e *Engine) compact() {
+	e.loop.running = slices.DeleteFunc(e.loop.running, func(s *sequence) bool { return s.ended })
+}
+
+// step runs one batch. An error fails what was running and nothing else: those
+// requests cannot go on, since part of their keys and values may be missing.
+func (e *Engine) step() {
+	if err := e.guarded(); err != nil {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		for _, s := range e.loop.running {
+			if !s.ended {
+				e.end(s, func() { s.fail(err) })
+				e.stats.Failed++
+			}
+		}
+	}
+}
+
+// guarded turns a panic in a step into an error. A fault in a kernel or a
+// tokenizer that one prompt sets off would otherwise end the whole service, with
+// every other request and the index connection in it. It is the only recover of the engine; the
+// bookkeeping between steps is outside of it.
+func (e *Engine) guarded() (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = &PanicError{Value: v, Stack: debug.Stack()}
+		}
+	}()
+	return e.forward()
+}
+
+func (e *Engine) forward() error {
+	want := e.compose()
+	began := time.Now()
+	rows, err := e.dec.Forward(e.loop.batch)
+	if err != nil {
+		return fmt.Errorf("decoder: %w", err)
+	}
+	if len(rows) != want {
+		return fmt.Errorf("decoder: %d rows of logits, want %d", len(rows), want)
+	}
+	e.note(time.Since(began))
+	for _, p := range e.loop.parts {
+		p.done += p.rows
+		e.loop.pool.Commit(p.table, p.tokens[:p.done])
+		if p.pending() == 0 {
+			e.advance(p.sequence, rows[0])
+			rows = rows[1:]
+		}
+	}
+	return nil
+}
+
+// compose makes the batch of the next step and says how many rows of logits it
+// asks for.
+func (e *Engine) compose() (logits int) {
+	l := &e.loop
+	l.pending = l.pending[:0]
+	for _, s := range l.running {
+		l.pending = append(l.pending, s.pending())
+	}
+	l.rows = schedule.Plan(l.rows[:0], l.pending, e.limits)
+	l.batch, l.parts = l.batch[:0], l.parts[:0]
+	for i, s := range l.running {
+		n := l.rows[i]
+		if n == 0 {
+			continue
+		}
+		piece := model.Piece{Tokens: s.tokens[s.done : s.done+n], Start: s.done, Blocks: s.table.Blocks()}
+		if n == s.pending() {
+			piece.Logits = 1
+			logits++
+		}
+		l.batch = append(l.batch, piece)
+		l.parts = append(l.parts, part{s, n})
+	}
+	return logits
+}
+
+// advance draws the next token of a sequence and ends it where it ends.
+func (e *Engine) advance(s *sequence, logits []float32) {
+	reason, err := s.draw(logits, e.tok, e.ends)
+	if err == nil && reason == "" {
+		if e.noKV {
+			s.done = 0
+		}
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err != nil {
+		e.end(s, func() { s.fail(err) })
+		e.stats.Failed++
+		return
+	}
+	e.end(s, func() { s.complete(reason) })
+	e.stats.Completed++
+}

@@ -1,0 +1,90 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"ragd/inference/sample"
+)
+
+// Request is one answer to be generated.
+type Request struct {
+	// Tokens is the whole prompt, at least one id.
+	Tokens []int32
+	// MaxTokens is the longest answer in tokens, at least 1. Memory for it is
+	// reserved when the request starts.
+	MaxTokens int
+	// Sampling says how tokens are drawn; the seed belongs to the request.
+	Sampling sample.Params
+	// Stop are texts that end the answer and are not part of it.
+	Stop []string
+	// Tenant separates the prefix cache and is what fairness goes by.
+	Tenant string
+	// IgnoreEOS goes on past the model's own end of answer, for measuring.
+	IgnoreEOS bool
+}
+
+var (
+	// ErrInvalid is a request that can never be served; the text says why.
+	ErrInvalid = errors.New("invalid request")
+	// ErrQueueFull is matched by every *QueueFullError.
+	ErrQueueFull = errors.New("queue is full")
+	// ErrClosed is returned by Submit, and by streams that still waited, once
+	// Close was called.
+	ErrClosed = errors.New("engine is closed")
+)
+
+// QueueFullError is a refusal because too many wait.
+type QueueFullError struct {
+	Waiting int // requests that wait
+	Limit   int // how many may
+	// Wait is the predicted time until the requests ahead are done, 0 while no
+	// step was measured.
+	Wait time.Duration
+}
+
+func (e *QueueFullError) Error() string {
+	return fmt.Sprintf("queue is full: %d requests wait, the limit is %d", e.Waiting, e.Limit)
+}
+
+// Is reports ErrQueueFull.
+func (e *QueueFullError) Is(target error) bool { return target == ErrQueueFull }
+
+// TooLongError is a request whose prompt and longest answer do not fit.
+type TooLongError struct {
+	Tokens int // prompt and MaxTokens together
+	Window int // the model's context or the whole cache, whichever is smaller
+}
+
+func (e *TooLongError) Error() string {
+	return fmt.Sprintf("prompt and answer take %d tokens, the window holds %d", e.Tokens, e.Window)
+}
+
+// PanicError is a panic inside a step. The value and the stack are for the log.
+type PanicError struct {
+	Value any
+	Stack []byte
+}
+
+func (e *PanicError) Error() string { return fmt.Sprintf("internal error in a step: %v", e.Value) }
+
+// check refuses what can never run, whatever else is going on.
+func (e *Engine) check(r *Request) error {
+	if len(r.Tokens) == 0 {
+		return fmt.Errorf("%w: the prompt has no tokens", ErrInvalid)
+	}
+	if r.MaxTokens < 1 {
+		return fmt.Errorf("%w: max tokens is %d, at least 1 is needed", ErrInvalid, r.MaxTokens)
+	}
+	for i, id := range r.Tokens {
+		if id < 0 || int(id) >= e.vocab {
+			return fmt.Errorf("%w: token %d is %d, the vocabulary has %d", ErrInvalid, i, id, e.vocab)
+		}
+	}
+	// Not their sum, which could overflow.
+	if len(r.Tokens) > e.window || r.MaxTokens > e.window-len(r.Tokens) {
+		return &TooLongError{Tokens: len(r.Tokens) + r.MaxTokens, Window: e.window}
+	}
+	return nil
+}

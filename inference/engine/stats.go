@@ -1,0 +1,111 @@
+package engine
+
+import "time"
+
+// Stats is a look at the engine between two steps.
+type Stats struct {
+	Queued, Running        int
+	BlocksUsed, BlocksFree int
+	// BlocksCached are those of the free ones that hold a prefix.
+	BlocksCached int
+
+	// The rest counts from the start.
+	Submitted, Completed, Cancelled, Failed, Refused int64
+	Steps                                            int64
+	InputTokens, CachedTokens, OutputTokens          int64
+
+	// PrefillRate is prompt tokens a second and DecodeStep the time of a step
+	// that only decodes; 0 while not measured.
+	PrefillRate float64
+	DecodeStep  time.Duration
+	// Wait is the predicted time until all requests at hand are done, if each
+	// answer becomes as long as it may.
+	Wait time.Duration
+}
+
+// Stats says how the engine stands.
+func (e *Engine) Stats() Stats {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.stats
+	s.Queued = len(e.waiting)
+	if e.pace.prefill > 0 {
+		s.PrefillRate = 1 / e.pace.prefill
+	}
+	s.DecodeStep = seconds(e.pace.decode)
+	s.Wait = e.wait()
+	return s
+}
+
+// pace is how fast steps go, as moving averages in seconds, and how much work
+// the running sequences still are.
+type pace struct {
+	prefill float64 // a prompt token
+	decode  float64 // a step that only decodes
+	prompt  int     // prompt tokens to run
+	answer  int     // answer tokens to come, at the most
+}
+
+// smoothing is the weight of the newest step in an average.
+const smoothing = 0.2
+
+func average(old, now float64) float64 {
+	if old == 0 {
+		return now
+	}
+	return old + smoothing*(now-old)
+}
+
+// note takes the time of the step that was just run into account.
+func (e *Engine) note(took time.Duration) {
+	prompt, decoding := 0, 0
+	for _, p := range e.loop.parts {
+		if p.rows > 1 {
+			prompt += p.rows
+		} else {
+			decoding++
+		}
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.stats.Steps++
+	p := &e.pace
+	if prompt == 0 {
+		p.decode = average(p.decode, took.Seconds())
+		return
+	}
+	rest := took.Seconds()
+	if decoding > 0 {
+		rest = max(0, rest-p.decode)
+	}
+	p.prefill = average(p.prefill, rest/float64(prompt))
+}
+
+// measure brings the figures of the running sequences up to date. The caller
+// holds the lock.
+func (e *Engine) measure() {
+	e.pace.prompt, e.pace.answer, e.stats.Running = 0, 0, 0
+	for _, s := range e.loop.running {
+		if s.ended {
+			continue
+		}
+		e.stats.Running++
+		e.pace.prompt += max(0, s.prompt-s.done)
+		e.pace.answer += s.left()
+	}
+	pool := e.loop.pool
+	e.stats.BlocksUsed, e.stats.BlocksFree, e.stats.BlocksCached = pool.InUse(), pool.Free(), pool.Cached()
+}
+
+// wait predicts how long everything at hand takes. The caller holds the lock.
+func (e *Engine) wait() time.Duration {
+	prompt, answer := e.pace.prompt, e.pace.answer
+	for _, s := range e.waiting {
+		prompt += s.prompt
+		answer += s.maxTokens
+	}
+	steps := float64(answer) / float64(e.limits.Running)
+	return seconds(float64(prompt)*e.pace.prefill + steps*e.pace.decode)
+}
+
+func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }
