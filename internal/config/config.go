@@ -3,6 +3,8 @@
 package config
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"runtime"
 	"slices"
@@ -33,6 +35,9 @@ type Server struct {
 	RequestTimeout time.Duration `koanf:"request_timeout"`
 	// ShutdownTimeout is how long running answers may finish after a signal.
 	ShutdownTimeout time.Duration `koanf:"shutdown_timeout"`
+	// Keys are the SHA-256 hashes (hex) of the keys that may call. They are
+	// needed as soon as Addr is not loopback.
+	Keys []string `koanf:"keys"`
 }
 
 // Database is where documents live.
@@ -103,7 +108,7 @@ func Default() Config {
 	return Config{
 		Server: Server{
 			Addr: "127.0.0.1:8080", MaxBodyBytes: 1 << 20,
-			RequestTimeout: 10 * time.Minute, ShutdownTimeout: 30 * time.Second,
+			RequestTimeout: 10 * time.Minute, ShutdownTimeout: 30 * time.Second, Keys: []string{},
 		},
 		Database: Database{MaxConns: 8},
 		Models:   Models{Answer: "smollm2-135m-instruct", Embedding: "multilingual-e5-small"},
@@ -148,6 +153,11 @@ func (c Config) Validate() error {
 	} {
 		if !slices.Contains(o.allowed, o.value) {
 			return &FieldError{o.field, fmt.Sprintf("%q is not one of %v", o.value, o.allowed)}
+		}
+	}
+	for _, k := range c.Server.Keys {
+		if sum, err := hex.DecodeString(k); err != nil || len(sum) != sha256.Size {
+			return &FieldError{"server.keys", "each must be the SHA-256 of a key in hex (64 digits)"}
 		}
 	}
 	switch {

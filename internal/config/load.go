@@ -67,7 +67,7 @@ func decode(k *koanf.Koanf) (Config, error) {
 	err := k.UnmarshalWithConf("", &c, koanf.UnmarshalConf{
 		DecoderConfig: &mapstructure.DecoderConfig{
 			TagName: "koanf", Result: &c, ErrorUnused: true, WeaklyTypedInput: true,
-			DecodeHook: mapstructure.ComposeDecodeHookFunc(mapstructure.StringToTimeDurationHookFunc(), noFractions),
+			DecodeHook: mapstructure.ComposeDecodeHookFunc(mapstructure.StringToTimeDurationHookFunc(), mapstructure.StringToSliceHookFunc(","), noFractions),
 		},
 	})
 	if err != nil {

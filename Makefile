@@ -1,0 +1,48 @@
+# Every step of CI is a target here. `make help` lists them.
+GO      ?= go
+BIN     := bin/ragd
+VERSION := $(shell git describe --always --dirty 2>/dev/null || echo unknown)
+LDFLAGS := -X main.version=$(VERSION)
+
+# Packages whose tests run real models for minutes; the race detector would make
+# that hours. Everything else runs under it.
+SLOW := ragd/inference/model ragd/inference/encode
+
+.PHONY: help build setup demo test lint vet race slow generate bench compare clean
+
+help: ## list the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+build: ## write bin/ragd
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/ragd
+
+setup: build ## fetch the private PostgreSQL and the starter models
+	$(BIN) pull starter
+
+demo: setup ## ingest examples/corpus, ask three questions, serve
+	./examples/demo.sh $(BIN)
+
+test: lint setup race slow ## what CI runs
+
+lint: vet ## gofumpt, staticcheck, go vet
+	@out=$$($(GO) run mvdan.cc/gofumpt@v0.9.2 -l .); test -z "$$out" || { echo "gofumpt would change:"; echo "$$out"; exit 1; }
+	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.7.0 ./...
+
+vet:
+	$(GO) vet ./...
+	GOARCH=arm64 CGO_ENABLED=0 $(GO) vet ./inference/...
+
+race: ## all tests but the slow model tests, under the race detector
+	$(GO) test -race -timeout 20m $$($(GO) list ./... | grep -vxF $(addprefix -e ,$(SLOW)))
+
+slow: ## tests that run real models for long
+	$(GO) test -timeout 20m $(SLOW)
+
+generate: ## rewrite the generated assembly
+	$(GO) generate ./inference/cpu/kernel
+
+bench: ## speed of kernels, models and tokenizers on this machine
+	$(GO) test -run '^$$' -bench . -benchtime 1s ./inference/...
+
+clean: ## remove what build made
+	rm -rf bin

@@ -1,0 +1,2 @@
+// Package deploy holds the configuration that docker-compose.yml mounts.
+package deploy

@@ -1,0 +1,80 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gin-gonic/gin"
+
+	"ragd/internal/answer"
+)
+
+// decode reads one JSON object into v and refuses everything else: a body over
+// the bound, invalid UTF-8, unknown fields, wrong types, trailing bytes. Lone
+// surrogate escapes (\ud800) become U+FFFD, as encoding/json has it.
+func (s *server) decode(c *gin.Context, v any) error {
+	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, s.cfg.MaxBodyBytes))
+	if err != nil {
+		var tooLarge *http.MaxBytesError
+		if errors.As(err, &tooLarge) {
+			return &answer.Error{Code: answer.TooLarge, Message: fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit)}
+		}
+		return &answer.Error{Code: answer.Invalid, Message: "the body could not be read", Err: err}
+	}
+	if !utf8.Valid(body) {
+		return &answer.Error{Code: answer.Invalid, Message: "the body is not valid UTF-8"}
+	}
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(v); err != nil {
+		return decodeError(err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return &answer.Error{Code: answer.Invalid, Message: "the body holds more than one JSON value"}
+	}
+	return nil
+}
+
+func decodeError(err error) error {
+	var wrongType *json.UnmarshalTypeError
+	var syntax *json.SyntaxError
+	switch {
+	case errors.As(err, &wrongType):
+		field := wrongType.Field
+		if field == "" {
+			return &answer.Error{Code: answer.Invalid, Message: fmt.Sprintf("the body must be a JSON object, not a %s", wrongType.Value)}
+		}
+		return &answer.Error{Code: answer.Invalid, Field: field, Message: fmt.Sprintf("%s: %s given, %s wanted", field, wrongType.Value, plainType(wrongType.Type.Kind().String()))}
+	case errors.As(err, &syntax):
+		return &answer.Error{Code: answer.Invalid, Message: fmt.Sprintf("the body is not JSON: %s at byte %d", syntax, syntax.Offset)}
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return &answer.Error{Code: answer.Invalid, Message: "the body is empty or cut off"}
+	}
+	if name, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		field := strings.Trim(name, `"`)
+		return &answer.Error{Code: answer.Invalid, Field: field, Message: fmt.Sprintf("unknown field %q", field)}
+	}
+	return &answer.Error{Code: answer.Invalid, Message: err.Error()}
+}
+
+func plainType(kind string) string {
+	switch {
+	case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "uint"):
+		return "a whole number"
+	case strings.HasPrefix(kind, "float"):
+		return "a number"
+	case kind == "bool":
+		return "true or false"
+	case kind == "slice":
+		return "a list"
+	case kind == "struct", kind == "map":
+		return "an object"
+	}
+	return "a " + kind
+}

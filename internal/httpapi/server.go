@@ -1,0 +1,143 @@
+// Package httpapi is ragd over HTTP: routes, strict decoding, Server-Sent
+// Events, and one table from error codes to status.
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"ragd/ingest"
+	"ragd/internal/answer"
+)
+
+// Asker answers questions; *answer.Service is one.
+type Asker interface {
+	Ask(ctx context.Context, received time.Time, req answer.Request, sink answer.Sink) (*answer.Result, error)
+	Search(ctx context.Context, req answer.SearchRequest) (*answer.SearchResult, error)
+	// Reject records a request that was refused before it could be asked and
+	// returns its trace id.
+	Reject(ctx context.Context, received time.Time, err error) (traceID string)
+}
+
+// Document is one stored document as /v1/documents lists it.
+type Document struct {
+	ID       int64          `json:"id"`
+	Path     string         `json:"path"`
+	Title    string         `json:"title"`
+	Type     string         `json:"type"`
+	Charset  string         `json:"charset"`
+	Guessed  bool           `json:"charset_guessed,omitempty"`
+	Bytes    int64          `json:"bytes"`
+	Chunks   int            `json:"chunks"`
+	Hash     string         `json:"hash"`
+	Metadata map[string]any `json:"metadata,omitempty"`
+	Updated  time.Time      `json:"updated"`
+}
+
+// Collection is one collection as /v1/collections lists it.
+type Collection struct {
+	Name      string `json:"name"`
+	Documents int    `json:"documents"`
+	Chunks    int    `json:"chunks"`
+}
+
+// Library lists and removes what is stored.
+type Library interface {
+	Documents(ctx context.Context, collection string) ([]Document, error)
+	Collections(ctx context.Context) ([]Collection, error)
+	Delete(ctx context.Context, collection string, paths []string) (int, error)
+}
+
+// IngestRequest is the body of POST /v1/ingest.
+type IngestRequest struct {
+	Paths      []string `json:"paths"`
+	Collection string   `json:"collection"`
+	Prune      bool     `json:"prune"`
+}
+
+// Ingester reads files of this machine.
+type Ingester interface {
+	Ingest(ctx context.Context, req IngestRequest, progress func(ingest.Progress)) (ingest.Report, error)
+}
+
+// Model is one model in use, as /v1/models lists it.
+type Model struct {
+	ID      string `json:"id"`
+	Object  string `json:"object"`
+	OwnedBy string `json:"owned_by"`
+	Role    string `json:"role"`
+}
+
+// Deps are what the routes need.
+type Deps struct {
+	Asker    Asker
+	Library  Library
+	Ingester Ingester
+	// Ready returns why a question could not be answered now, or nil.
+	Ready func(ctx context.Context) error
+	// Metrics serves /metrics.
+	Metrics http.Handler
+	Models  []Model
+	Log     *slog.Logger
+}
+
+// Config bounds the server.
+type Config struct {
+	MaxBodyBytes   int64
+	RequestTimeout time.Duration
+	// Keys are SHA-256 hashes of the keys that may call; empty means that only
+	// loopback is served and no key is needed.
+	Keys []string
+	// Version is reported by /healthz.
+	Version string
+}
+
+type server struct {
+	Deps
+	cfg Config
+}
+
+// New returns the handler of every route.
+func New(deps Deps, cfg Config) http.Handler {
+	s := &server{deps, cfg}
+	gin.SetMode(gin.ReleaseMode)
+	e := gin.New()
+	e.HandleMethodNotAllowed = true
+	e.ContextWithFallback = true
+	e.Use(s.recover)
+	e.NoRoute(func(c *gin.Context) { s.fail(c, &answer.Error{Code: answer.NotFound, Message: "no such route"}, "") })
+	e.NoMethod(func(c *gin.Context) {
+		s.fail(c, &answer.Error{Code: methodNotAllowed, Message: "method not allowed"}, "")
+	})
+	e.GET("/healthz", s.healthz)
+	e.GET("/readyz", s.readyz)
+	private := e.Group("/", s.authorize, s.traceContext)
+	private.GET("/metrics", gin.WrapH(deps.Metrics))
+	private.POST("/ask", s.ask)
+	v1 := private.Group("/v1")
+	v1.POST("/search", s.search)
+	v1.GET("/models", s.models)
+	v1.GET("/collections", s.collections)
+	v1.GET("/documents", s.documents)
+	v1.DELETE("/documents", s.deleteDocuments)
+	v1.POST("/ingest", s.loopbackOnly, s.ingest)
+	return e
+}
+
+// recover turns a panic into the one error shape; the stack goes to the log.
+func (s *server) recover(c *gin.Context) {
+	defer func() {
+		if v := recover(); v != nil {
+			s.logPanic(c, v)
+			if !c.Writer.Written() {
+				s.fail(c, &answer.Error{Code: answer.Internal, Message: "internal error"}, "")
+			}
+			c.Abort()
+		}
+	}()
+	c.Next()
+}

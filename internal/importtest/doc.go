@@ -1,0 +1,2 @@
+// Package importtest holds the rules of which package may import which.
+package importtest
