@@ -36,6 +36,9 @@ type Block struct {
 	// Level (1–6) and Title are those of a heading; Title has no markup.
 	Level int
 	Title string
+	// Parts are the blocks inside a list item or a quote, nested ones flattened;
+	// they tile it.
+	Parts []Block
 }
 
 // Blocks returns the blocks of src in order. They cover it from the first
@@ -47,7 +50,7 @@ func Blocks(src string) []Block {
 	for n := doc.FirstChild(); n != nil; n = n.NextSibling() {
 		out = appendNode(out, n, b)
 	}
-	return tile(out, src)
+	return tile(out, src, len(src))
 }
 
 // newParser parses blocks only: without inline parsers the cost is linear and
@@ -70,17 +73,37 @@ func appendNode(out []Block, n ast.Node, src []byte) []Block {
 		return append(out, Block{Kind: Table, Start: n.Pos()})
 	case *ast.List:
 		for item := n.FirstChild(); item != nil; item = item.NextSibling() {
-			out = append(out, Block{Kind: Item, Start: item.Pos()})
+			out = append(out, Block{Kind: Item, Start: item.Pos(), Parts: inside(item, src)})
 		}
 		return out
+	case *ast.Blockquote:
+		return append(out, Block{Kind: Paragraph, Start: n.Pos(), Parts: inside(n, src)})
 	}
 	return append(out, Block{Kind: Paragraph, Start: n.Pos()})
+}
+
+// inside lists the blocks of a container; a heading in there is a paragraph.
+func inside(n ast.Node, src []byte) []Block {
+	var out []Block
+	for c := n.FirstChild(); c != nil; c = c.NextSibling() {
+		for _, b := range appendNode(nil, c, src) {
+			if len(b.Parts) > 0 {
+				out = append(out, b.Parts...)
+				continue
+			}
+			if b.Kind == Heading {
+				b = Block{Kind: Paragraph, Start: b.Start}
+			}
+			out = append(out, b)
+		}
+	}
+	return out
 }
 
 // tile moves each start to the beginning of its line and ends each block where
 // the next one starts. A node whose place is unknown or out of order joins the
 // block before it.
-func tile(blocks []Block, src string) []Block {
+func tile(blocks []Block, src string, end int) []Block {
 	out := blocks[:0]
 	for _, b := range blocks {
 		if b.Start < 0 || b.Start > len(src) {
@@ -93,9 +116,13 @@ func tile(blocks []Block, src string) []Block {
 		out = append(out, b)
 	}
 	for i := range out {
-		out[i].End = len(src)
+		out[i].End = end
 		if i+1 < len(out) {
 			out[i].End = out[i+1].Start
+		}
+		if parts := tile(out[i].Parts, src, out[i].End); len(parts) > 0 {
+			parts[0].Start = out[i].Start
+			out[i].Parts = parts
 		}
 	}
 	return out

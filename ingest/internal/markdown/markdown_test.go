@@ -77,6 +77,16 @@ func checkTiles(t *testing.T, src string) {
 		if h := markdown.HeadingEnd(src, b); h < b.Start || h > b.End {
 			t.Fatalf("%q: heading of %+v ends at %d", src, b, h)
 		}
+		at := b.Start
+		for _, p := range b.Parts {
+			if p.Start != at || p.End < p.Start || p.End > b.End {
+				t.Fatalf("%q: part %+v of %+v", src, p, b)
+			}
+			at = p.End
+		}
+		if len(b.Parts) > 0 && at != b.End {
+			t.Fatalf("%q: parts of %+v end at %d", src, b, at)
+		}
 		end = b.End
 	}
 	if end >= 0 && end != len(src) {

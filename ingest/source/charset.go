@@ -1,0 +1,201 @@
+package source
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/html/charset"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/korean"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/encoding/unicode/utf32"
+
+	"ragd/ingest"
+)
+
+// decoded is text with the story of its encoding.
+type decoded struct {
+	text    string
+	charset string
+	guessed bool
+	// replaced counts the byte sequences that stand as U+FFFD in text.
+	replaced int
+	note     string
+}
+
+// decode finds the encoding of a file and decodes it. In this order, the first
+// that holds: a byte order mark; UTF-16 without one; valid UTF-8 (never decoded
+// any other way); a declaration inside an HTML page; UTF-8 with a few broken
+// bytes; CP949 (EUC-KR is a part of it); Windows-1252. The last two need
+// evidence in the text and are reported as guesses. Anything else is ErrCharset.
+func decode(data []byte, isHTML bool) (decoded, error) {
+	if d, ok := decodeMarked(data); ok {
+		return d, nil
+	}
+	if d, ok := decodeUTF16(data); ok {
+		return d, nil
+	}
+	if utf8.Valid(data) {
+		return validUTF8(data), nil
+	}
+	if isHTML {
+		if d, ok := decodeDeclared(data); ok {
+			return d, nil
+		}
+	}
+	damage := measureUTF8(data)
+	if damage.mostlyUTF8() {
+		return brokenUTF8(data, damage), nil
+	}
+	if d, ok := decodeCP949(data); ok {
+		return d, nil
+	}
+	if d, ok := decodeWindows1252(data); ok {
+		return d, nil
+	}
+	if damage.fewBroken(len(data)) {
+		return brokenUTF8(data, damage), nil
+	}
+	return decoded{}, fmt.Errorf("%w: not UTF-8, UTF-16, CP949 or Windows-1252", ingest.ErrCharset)
+}
+
+// decodeMarked decodes a file that starts with a byte order mark.
+func decodeMarked(data []byte) (decoded, bool) {
+	marks := []struct {
+		mark    string
+		charset string
+		enc     encoding.Encoding
+	}{
+		{"\xef\xbb\xbf", "utf-8", nil},
+		{"\xff\xfe\x00\x00", "utf-32le", utf32.UTF32(utf32.LittleEndian, utf32.IgnoreBOM)},
+		{"\x00\x00\xfe\xff", "utf-32be", utf32.UTF32(utf32.BigEndian, utf32.IgnoreBOM)},
+		{"\xff\xfe", "utf-16le", unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)},
+		{"\xfe\xff", "utf-16be", unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)},
+	}
+	for _, m := range marks {
+		rest, ok := bytes.CutPrefix(data, []byte(m.mark))
+		if !ok {
+			continue
+		}
+		if m.enc == nil {
+			return brokenUTF8(rest, measureUTF8(rest)), true
+		}
+		if len(m.mark) == 4 && len(data)%4 != 0 {
+			continue // UTF-16 whose first character is U+0000
+		}
+		return decodeWith(rest, m.enc, m.charset), true
+	}
+	return decoded{}, false
+}
+
+// decodeWith decodes and counts what could not be.
+func decodeWith(data []byte, enc encoding.Encoding, name string) decoded {
+	out, err := enc.NewDecoder().Bytes(data)
+	d := decoded{text: strings.ToValidUTF8(string(out), "\ufffd"), charset: name}
+	d.replaced = strings.Count(d.text, "\ufffd")
+	if err != nil {
+		d.note = "the end of the file could not be decoded: " + err.Error()
+	}
+	return d
+}
+
+// validUTF8 takes the bytes as they are. A very short text whose bytes also
+// spell Korean in CP949 is marked as a guess: the bytes alone cannot tell.
+func validUTF8(data []byte) decoded {
+	d := decoded{text: string(data), charset: "utf-8"}
+	if len(data) <= 32 && alsoKorean(data) {
+		d.guessed = true
+		d.note = "the bytes could also be Korean text in CP949"
+	}
+	return d
+}
+
+func brokenUTF8(data []byte, damage utf8Damage) decoded {
+	d := decoded{text: string(data), charset: "utf-8", replaced: damage.broken}
+	if damage.broken > 0 {
+		d.text = string(bytes.ToValidUTF8(data, []byte("\ufffd")))
+		d.replaced = strings.Count(d.text, "\ufffd") - bytes.Count(data, []byte("\ufffd"))
+	}
+	return d
+}
+
+// decodeDeclared follows <meta charset> of an HTML page.
+func decodeDeclared(data []byte) (decoded, bool) {
+	enc, name, certain := charset.DetermineEncoding(data, "")
+	declared := bytes.Contains(bytes.ToLower(data[:min(len(data), 1024)]), []byte("charset"))
+	if !declared || name == "utf-8" || !certain && name == "windows-1252" && !bytes.Contains(bytes.ToLower(data[:min(len(data), 1024)]), []byte("125")) {
+		return decoded{}, false
+	}
+	d := decodeWith(data, enc, name)
+	return d, d.replaced*50 <= utf8.RuneCountInString(d.text)
+}
+
+// decodeUTF16 recognises UTF-16 without a mark by its decoded text: one byte
+// order gives ordinary characters, the other nonsense.
+func decodeUTF16(data []byte) (decoded, bool) {
+	if !utf16Like(data[:min(len(data), sniffBytes)]) {
+		return decoded{}, false
+	}
+	le := decodeWith(data, unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM), "utf-16le")
+	be := decodeWith(data, unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM), "utf-16be")
+	if ordinaryShare(be.text) > ordinaryShare(le.text) {
+		le = be
+	}
+	le.guessed = true
+	return le, true
+}
+
+// utf16Like reports text in UTF-16, with a mark or by evidence: spaces, digits,
+// line ends or Latin letters leave zero bytes in one half of the byte pairs and
+// not in the other, and the characters are ordinary ones.
+func utf16Like(b []byte) bool {
+	if bytes.HasPrefix(b, []byte("\xff\xfe")) || bytes.HasPrefix(b, []byte("\xfe\xff")) {
+		return len(b)%2 == 0
+	}
+	if len(b) < 4 || len(b)%2 != 0 {
+		return false
+	}
+	var zeros [2]int
+	for i, c := range b {
+		if c == 0 {
+			zeros[i%2]++
+		}
+	}
+	half := len(b) / 2
+	high, low, order := zeros[1], zeros[0], unicode.LittleEndian
+	if low > high {
+		high, low, order = low, high, unicode.BigEndian
+	}
+	if high*10 < half || low*50 > half {
+		return false
+	}
+	return ordinaryShare(decodeWith(b, unicode.UTF16(order, unicode.IgnoreBOM), "").text) >= 0.97
+}
+
+// ordinaryShare is the share of characters that everyday Korean, Latin,
+// Japanese and Chinese text is made of.
+func ordinaryShare(s string) float64 {
+	total, good := 0, 0
+	for _, r := range s {
+		total++
+		switch {
+		case r == '\n' || r == '\r' || r == '\t' || r >= 0x20 && r < 0x7f,
+			r >= 0xa0 && r <= 0x17f, r >= 0x370 && r <= 0x4ff,
+			r >= 0x2010 && r <= 0x2044, r >= 0x20a0 && r <= 0x20bf, r >= 0x2190 && r <= 0x21ff, r >= 0x2500 && r <= 0x26ff,
+			r >= 0x3000 && r <= 0x318f, r >= 0xac00 && r <= 0xd7a3, r >= 0x4e00 && r <= 0x9fff, r >= 0xff00 && r <= 0xffef:
+			good++
+		}
+	}
+	if total == 0 {
+		return 0
+	}
+	return float64(good) / float64(total)
+}
+
+var (
+	cp949       = korean.EUCKR // the decoder takes the whole of CP949
+	windows1252 = charmap.Windows1252
+)

@@ -1,0 +1,78 @@
+package source
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"ragd/ingest"
+)
+
+// extractHTML turns a page into Markdown. Scripts, styles, comments and what
+// never shows (templates, hidden elements) are dropped.
+func extractHTML(d *ingest.Document) error {
+	doc, err := html.Parse(strings.NewReader(d.Text))
+	if err != nil {
+		return fmt.Errorf("html: %w", err)
+	}
+	title := pageTitle(doc)
+	prune(doc)
+	c := converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin()))
+	out, err := c.ConvertNode(doc)
+	if err != nil {
+		return fmt.Errorf("html: %w", err)
+	}
+	d.Markdown = true
+	d.Text = strings.ReplaceAll(strings.ToValidUTF8(string(out), "\ufffd"), "\x00", " ")
+	d.Title = title
+	if d.Title == "" {
+		d.Title = firstHeading(d.Text)
+	}
+	return nil
+}
+
+// pageTitle is the text of <title>.
+func pageTitle(n *html.Node) string {
+	for n := range n.Descendants() {
+		if n.DataAtom != atom.Title || n.FirstChild == nil || n.Namespace != "" {
+			continue
+		}
+		return strings.Join(strings.Fields(n.FirstChild.Data), " ")
+	}
+	return ""
+}
+
+// prune removes comments and elements that are not part of the visible text.
+func prune(n *html.Node) {
+	for c := n.FirstChild; c != nil; {
+		next := c.NextSibling
+		if unseen(c) {
+			n.RemoveChild(c)
+		} else {
+			prune(c)
+		}
+		c = next
+	}
+}
+
+func unseen(n *html.Node) bool {
+	if n.Type == html.CommentNode {
+		return true
+	}
+	switch n.DataAtom {
+	case atom.Head, atom.Script, atom.Style, atom.Noscript, atom.Template, atom.Svg, atom.Iframe, atom.Object, atom.Canvas:
+		return true
+	}
+	for _, a := range n.Attr {
+		if a.Key == "hidden" {
+			return true
+		}
+	}
+	return false
+}
