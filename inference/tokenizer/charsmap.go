@@ -1,10 +1,8 @@
 package tokenizer
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
-	"sort"
 	"strings"
 	"unicode/utf8"
 )
@@ -54,41 +52,4 @@ func (c *charsmap) next(text string) (normalised string, consumed int) {
 		return "\uFFFD", n
 	}
 	return text[:n], n
-}
-
-// BuildCharsmap writes a precompiled_charsmap from rules (character sequence →
-// replacement, which may be empty). It is how a vocabulary that comes with a
-// plain table is stored in a GGUF. Sequences must not be empty, neither side may
-// hold a zero byte.
-func BuildCharsmap(rules map[string]string) ([]byte, error) {
-	places, values := map[string]int32{}, make(map[string]int32, len(rules))
-	var replacements bytes.Buffer
-	sources := make([]string, 0, len(rules))
-	for from := range rules {
-		sources = append(sources, from)
-	}
-	sort.Strings(sources)
-	for _, from := range sources {
-		to := rules[from]
-		if from == "" || strings.IndexByte(from+to, 0) >= 0 {
-			return nil, fmt.Errorf("%w: normalisation rule %q to %q", ErrMalformed, from, to)
-		}
-		place, ok := places[to]
-		if !ok {
-			place = int32(replacements.Len())
-			places[to] = place
-			replacements.WriteString(to)
-			replacements.WriteByte(0)
-		}
-		values[from] = place
-	}
-	t, err := buildTrie(values)
-	if err != nil {
-		return nil, err
-	}
-	blob := binary.LittleEndian.AppendUint32(nil, uint32(4*len(t)))
-	for _, unit := range t {
-		blob = binary.LittleEndian.AppendUint32(blob, unit)
-	}
-	return append(blob, replacements.Bytes()...), nil
 }

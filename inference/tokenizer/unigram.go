@@ -117,16 +117,17 @@ func (t *unigram) encodePlain(dst []int32, text string) []int32 {
 		part, n := t.norm.next(text)
 		text = text[n:]
 		for i := range len(part) {
-			if part[i] == ' ' && t.cfg.mergeWhitespace {
-				spaceDue = true
-				continue
-			}
-			if spaceDue || part[i] == ' ' {
-				spaceDue = spaceDue && part[i] == ' '
-				dst = t.space(dst, from, l)
-			}
-			if part[i] != ' ' {
+			switch {
+			case part[i] != ' ':
+				if spaceDue {
+					dst = t.space(dst, from, l)
+				}
+				spaceDue = false
 				l.text = append(l.text, part[i])
+			case t.cfg.mergeWhitespace:
+				spaceDue = true
+			default:
+				dst = t.space(dst, from, l)
 			}
 		}
 		if len(l.text) >= maxPiece {
