@@ -53,19 +53,19 @@ func (e *Engine) settle() bool {
 	defer e.mu.Unlock()
 	for _, s := range e.loop.running {
 		if s.stream.cancelled.Load() || e.phase == stopping {
-			e.end(s, func() { s.complete(ReasonCancelled) })
 			e.stats.Cancelled++
+			e.end(s, "", s.outcome(ReasonCancelled))
 		}
 	}
 	e.compact()
 	e.waiting = slices.DeleteFunc(e.waiting, func(s *sequence) bool {
 		switch {
 		case s.stream.cancelled.Load():
-			s.complete(ReasonCancelled)
 			e.stats.Cancelled++
+			s.stream.finish("", s.outcome(ReasonCancelled))
 		case e.phase != open:
-			s.fail(ErrClosed)
 			e.stats.Failed++
+			s.stream.finish("", s.failure(ErrClosed))
 		default:
 			return false
 		}
@@ -119,14 +119,14 @@ func tenants(of []*sequence) []string {
 }
 
 // end gives the blocks of a running sequence back and then lets its reader
-// know, so that whoever has read the last event finds them free.
-func (e *Engine) end(s *sequence, tell func()) {
-	usage := s.usage()
-	e.stats.OutputTokens += int64(usage.OutputTokens)
+// know, so that whoever has read the last event finds them free. The caller holds the
+// lock.
+func (e *Engine) end(s *sequence, rest string, last Event) {
+	e.stats.OutputTokens += int64(len(s.tokens) - s.prompt)
 	e.loop.pool.Release(s.table)
 	s.ended = true
 	e.measure()
-	tell()
+	s.stream.finish(rest, last)
 }
 
 // compact forgets the sequences that ended.
@@ -142,8 +142,8 @@ func (e *Engine) step() {
 		defer e.mu.Unlock()
 		for _, s := range e.loop.running {
 			if !s.ended {
-				e.end(s, func() { s.fail(err) })
 				e.stats.Failed++
+				e.end(s, "", s.failure(err))
 			}
 		}
 	}
@@ -213,19 +213,19 @@ func (e *Engine) compose() (logits int) {
 // advance draws the next token of a sequence and ends it where it ends.
 func (e *Engine) advance(s *sequence, logits []float32) {
 	reason, err := s.draw(logits, e.tok, e.ends)
-	if err == nil && reason == "" {
-		if e.noKV {
-			s.done = 0
-		}
-		return
-	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if err != nil {
-		e.end(s, func() { s.fail(err) })
+	switch {
+	case err != nil:
+		e.mu.Lock()
+		defer e.mu.Unlock()
 		e.stats.Failed++
-		return
+		e.end(s, "", s.failure(err))
+	case reason != "":
+		rest := s.heldBack(reason)
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.stats.Completed++
+		e.end(s, rest, s.outcome(reason))
+	case e.noKV:
+		s.done = 0
 	}
-	e.end(s, func() { s.complete(reason) })
-	e.stats.Completed++
 }

@@ -96,16 +96,21 @@ func (s *sequence) draw(logits []float32, tok tokenizer.Tokenizer, ends []int32)
 	return "", nil
 }
 
-// complete ends the stream with a reason.
-func (s *sequence) complete(reason Reason) {
-	rest := ""
-	if reason == ReasonStop || reason == ReasonLength {
-		rest = s.detok.Flush()
+// heldBack is the text that waited for what now will not come. After a stop
+// text there is none.
+func (s *sequence) heldBack(reason Reason) string {
+	if reason == ReasonStopString {
+		return ""
 	}
-	s.stream.finish(rest, Done{Reason: reason, Usage: s.usage(), Times: s.times, Confidence: s.sure.value()})
+	return s.detok.Flush()
 }
 
-// fail ends the stream with an error.
-func (s *sequence) fail(err error) {
-	s.stream.finish("", Failed{Err: err, Usage: s.usage(), Times: s.times})
+// outcome is the last event of an answer that ended for a reason.
+func (s *sequence) outcome(reason Reason) Done {
+	return Done{Reason: reason, Usage: s.usage(), Times: s.times, Confidence: s.sure.value()}
+}
+
+// failure is the last event of an answer that ended in an error.
+func (s *sequence) failure(err error) Failed {
+	return Failed{Err: err, Usage: s.usage(), Times: s.times}
 }

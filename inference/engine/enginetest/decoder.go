@@ -31,7 +31,7 @@ type Decoder struct {
 // NewDecoder makes a decoder with the vocabulary of Tokenizer.
 func NewDecoder(blocks, context int) *Decoder {
 	return &Decoder{
-		config: model.Config{Architecture: "fake", Name: "fake", Layers: 1, KVHeads: 1, HeadDim: 1, Vocab: vocabulary, Context: context},
+		config: model.Config{Architecture: "fake", Name: "fake", Layers: 1, KVHeads: 1, HeadDim: 1, Vocab: Vocabulary, Context: context},
 		cache:  make([][model.BlockTokens]int32, blocks),
 	}
 }
@@ -89,7 +89,7 @@ func (d *Decoder) read(blocks []int32, n int) []int32 {
 
 // logits peak at Next, or are spread over the printable bytes.
 func (d *Decoder) logits(tokens []int32) []float32 {
-	row := make([]float32, vocabulary)
+	row := make([]float32, Vocabulary)
 	if d.Next != nil {
 		row[d.Next(tokens)] = 10
 		return row

@@ -2,11 +2,11 @@ package enginetest
 
 import "ragd/inference/tokenizer"
 
-// The ids after the 256 bytes.
+// The ids after the 256 bytes, and the number of all.
 const (
 	BOS        int32 = 256
 	EOS        int32 = 257
-	vocabulary       = 258
+	Vocabulary       = 258
 )
 
 // Tokenizer has a token for each byte, BOS and EOS.
@@ -50,7 +50,7 @@ func (Tokenizer) ID(spelling string) (int32, bool) {
 }
 
 // Size is 258.
-func (Tokenizer) Size() int { return vocabulary }
+func (Tokenizer) Size() int { return Vocabulary }
 
 // Special has BOS and EOS.
 func (Tokenizer) Special() tokenizer.Special {
