@@ -141,7 +141,7 @@ func (e *Engine) Submit(ctx context.Context, r Request) (*Stream, error) {
 	case e.wake <- struct{}{}:
 	default:
 	}
-	return s.stream, nil
+	return s.feed.Stream(), nil
 }
 
 func (e *Engine) enqueue(ctx context.Context, s *sequence) error {
@@ -154,10 +154,10 @@ func (e *Engine) enqueue(ctx context.Context, s *sequence) error {
 		e.stats.Refused++
 		return &QueueFullError{Waiting: len(e.waiting), Limit: e.queue, Wait: e.wait()}
 	}
-	s.stream.unwatch = context.AfterFunc(ctx, s.stream.Close)
+	s.feed.Watch(ctx)
 	e.waiting = append(e.waiting, s)
 	e.stats.Submitted++
-	s.stream.queued(len(e.waiting))
+	s.feed.Queued(len(e.waiting))
 	return nil
 }
 

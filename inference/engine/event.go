@@ -89,9 +89,17 @@ func between(from, to time.Time) time.Duration {
 	return to.Sub(from)
 }
 
-// Confidence is the natural logarithm of the probability the model gave to
-// the tokens that were drawn, before temperature and cut-offs. Both are 0 when nothing was
-// drawn.
+// Confidence is the natural logarithm of the probability the model gave to the
+// tokens that were drawn, before temperature and cut-offs.
 type Confidence struct {
 	Mean, Min float64
+	// Tokens is how many they were taken over; with 0 nothing is known.
+	Tokens int
+}
+
+// Add takes the log probability of another token into account.
+func (c *Confidence) Add(logProb float64) {
+	c.Tokens++
+	c.Mean += (logProb - c.Mean) / float64(c.Tokens)
+	c.Min = min(c.Min, logProb)
 }

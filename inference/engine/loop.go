@@ -52,7 +52,7 @@ func (e *Engine) settle() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, s := range e.loop.running {
-		if s.stream.cancelled.Load() || e.phase == stopping {
+		if s.feed.Cancelled() || e.phase == stopping {
 			e.stats.Cancelled++
 			e.end(s, "", s.outcome(ReasonCancelled))
 		}
@@ -60,12 +60,12 @@ func (e *Engine) settle() bool {
 	e.compact()
 	e.waiting = slices.DeleteFunc(e.waiting, func(s *sequence) bool {
 		switch {
-		case s.stream.cancelled.Load():
+		case s.feed.Cancelled():
 			e.stats.Cancelled++
-			s.stream.finish("", s.outcome(ReasonCancelled))
+			s.feed.Finish("", s.outcome(ReasonCancelled))
 		case e.phase != open:
 			e.stats.Failed++
-			s.stream.finish("", s.failure(ErrClosed))
+			s.feed.Finish("", s.failure(ErrClosed))
 		default:
 			return false
 		}
@@ -91,7 +91,7 @@ func (e *Engine) admit() {
 		e.start(e.waiting[i])
 	}
 	for place, i := range order[n:] {
-		e.waiting[i].stream.queued(place + 1)
+		e.waiting[i].feed.Queued(place + 1)
 	}
 	e.waiting = slices.DeleteFunc(e.waiting, func(s *sequence) bool { return s.table != nil })
 }
@@ -104,7 +104,7 @@ func (e *Engine) start(s *sequence) {
 	}
 	s.table, s.done = table, table.Cached()
 	s.times.Scheduled = time.Now()
-	s.stream.started(Scheduled{At: s.times.Scheduled, CachedTokens: s.done})
+	s.feed.Scheduled(Scheduled{At: s.times.Scheduled, CachedTokens: s.done})
 	e.loop.running = append(e.loop.running, s)
 	e.stats.InputTokens += int64(s.prompt)
 	e.stats.CachedTokens += int64(s.done)
@@ -126,7 +126,7 @@ func (e *Engine) end(s *sequence, rest string, last Event) {
 	e.loop.pool.Release(s.table)
 	s.ended = true
 	e.measure()
-	s.stream.finish(rest, last)
+	s.feed.Finish(rest, last)
 }
 
 // compact forgets the sequences that ended.

@@ -12,7 +12,7 @@ import (
 
 // sequence is a request on its way. It belongs to the loop once it was admitted.
 type sequence struct {
-	stream    *Stream
+	feed      *Feed
 	tenant    string
 	prompt    int     // tokens of the prompt
 	tokens    []int32 // prompt and answer
@@ -22,7 +22,7 @@ type sequence struct {
 	table     *kvcache.Table
 	sampler   *sample.Sampler
 	detok     *tokenizer.Detokenizer
-	sure      confidence
+	sure      Confidence
 	times     Times
 	ended     bool
 }
@@ -37,7 +37,7 @@ func (e *Engine) newSequence(r *Request) (*sequence, error) {
 		return nil, fmt.Errorf("%w: stop: %w", ErrInvalid, err)
 	}
 	return &sequence{
-		stream:    newStream(),
+		feed:      NewFeed(nil),
 		tenant:    r.Tenant,
 		prompt:    len(r.Tokens),
 		tokens:    slices.Grow(slices.Clone(r.Tokens), r.MaxTokens),
@@ -75,18 +75,18 @@ func (s *sequence) draw(logits []float32, tok tokenizer.Tokenizer, ends []int32)
 		return "", fmt.Errorf("draw token %d of the answer: %w", len(s.tokens)-s.prompt, err)
 	}
 	s.sampler.Accept(id)
-	s.sure.add(logProb(logits, id))
+	s.sure.Add(logProb(logits, id))
 	s.tokens = append(s.tokens, id)
 	s.times.Last = time.Now()
 	if s.times.FirstToken.IsZero() {
 		s.times.FirstToken = s.times.Last
 	}
 	if !s.ignoreEOS && slices.Contains(ends, id) {
-		s.stream.push("", id)
+		s.feed.Push("", id)
 		return ReasonStop, nil
 	}
 	text, stopped := s.detok.Push(tok.Piece(id))
-	s.stream.push(text, id)
+	s.feed.Push(text, id)
 	switch {
 	case stopped:
 		return ReasonStopString, nil
@@ -107,7 +107,7 @@ func (s *sequence) heldBack(reason Reason) string {
 
 // outcome is the last event of an answer that ended for a reason.
 func (s *sequence) outcome(reason Reason) Done {
-	return Done{Reason: reason, Usage: s.usage(), Times: s.times, Confidence: s.sure.value()}
+	return Done{Reason: reason, Usage: s.usage(), Times: s.times, Confidence: s.sure}
 }
 
 // failure is the last event of an answer that ended in an error.

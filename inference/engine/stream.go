@@ -11,6 +11,7 @@ import (
 // called from any.
 type Stream struct {
 	cancelled atomic.Bool
+	onClose   func()
 	ready     chan struct{} // holds a value while there may be something to read
 
 	mu        sync.Mutex
@@ -21,14 +22,11 @@ type Stream struct {
 	tokens    []int32
 	end       Event
 	ended     bool // end was set; it may have been read
-	unwatch   func() bool
 }
 
-func newStream() *Stream { return &Stream{ready: make(chan struct{}, 1)} }
-
 // Next waits for the next event. After Done or Failed it returns io.EOF. When
-// ctx ends first it returns its error, and the stream can still be read: whoever wants the
-// Done of a cancelled request reads on with a context that lives.
+// ctx ends first it returns its error, and the stream can still be read: whoever
+// wants the Done of a cancelled request reads on with a context that lives.
 func (s *Stream) Next(ctx context.Context) (Event, error) {
 	for {
 		event, ended := s.take()
@@ -48,7 +46,12 @@ func (s *Stream) Next(ctx context.Context) (Event, error) {
 
 // Close gives the request up. Its blocks are free before the next step. Close
 // after the end does nothing.
-func (s *Stream) Close() { s.cancelled.Store(true) }
+func (s *Stream) Close() {
+	s.cancelled.Store(true)
+	if s.onClose != nil {
+		s.onClose()
+	}
+}
 
 // take is the oldest event not read yet, or nil.
 func (s *Stream) take() (event Event, ended bool) {
@@ -70,40 +73,71 @@ func (s *Stream) take() (event Event, ended bool) {
 	return event, s.ended
 }
 
-// change lets the engine alter the stream and wakes the reader.
-func (s *Stream) change(alter func()) {
-	s.mu.Lock()
-	alter()
-	s.mu.Unlock()
-	select {
-	case s.ready <- struct{}{}:
-	default:
+// Feed is the writing end of a stream. It belongs to whoever answers: this
+// engine, or one that passes requests on to another server. No method waits for
+// the reader.
+type Feed struct {
+	stream  Stream
+	unwatch func() bool
+}
+
+// NewFeed makes a stream. When its reader closes it, onClose is called, from the
+// reader's goroutine; it may be nil.
+func NewFeed(onClose func()) *Feed {
+	return &Feed{
+		stream:  Stream{onClose: onClose, ready: make(chan struct{}, 1)},
+		unwatch: func() bool { return true },
 	}
 }
 
-func (s *Stream) queued(position int) {
-	if position == s.position {
-		return
+// Stream is the reading end.
+func (f *Feed) Stream() *Stream { return &f.stream }
+
+// Watch closes the stream when ctx ends before the answer does. It is called
+// before the first event, once.
+func (f *Feed) Watch(ctx context.Context) { f.unwatch = context.AfterFunc(ctx, f.stream.Close) }
+
+// Cancelled reports whether the stream was closed.
+func (f *Feed) Cancelled() bool { return f.stream.cancelled.Load() }
+
+// Queued gives the place in the queue, from 1; the reader hears of it when it
+// has changed.
+func (f *Feed) Queued(position int) {
+	if position != f.stream.position {
+		f.change(func(s *Stream) { s.position, s.moved = position, true })
 	}
-	s.change(func() { s.position, s.moved = position, true })
 }
 
-func (s *Stream) started(e Scheduled) {
-	s.change(func() { s.scheduled = &e })
+// Scheduled says that the request has started.
+func (f *Feed) Scheduled(e Scheduled) {
+	f.change(func(s *Stream) { s.scheduled = &e })
 }
 
-func (s *Stream) push(text string, id int32) {
-	s.change(func() {
+// Push adds text and the tokens drawn for it.
+func (f *Feed) Push(text string, tokens ...int32) {
+	f.change(func(s *Stream) {
 		s.text = append(s.text, text...)
-		s.tokens = append(s.tokens, id)
+		s.tokens = append(s.tokens, tokens...)
 	})
 }
 
-// finish sets the last event, after rest, text that was held back.
-func (s *Stream) finish(rest string, end Event) {
-	s.change(func() {
+// Finish adds the rest of the text and then the last event, a Done or a Failed.
+// Nothing may follow it.
+func (f *Feed) Finish(rest string, end Event) {
+	f.change(func(s *Stream) {
 		s.text = append(s.text, rest...)
 		s.end, s.ended = end, true
 	})
-	s.unwatch()
+	f.unwatch()
+}
+
+// change alters the stream and wakes its reader.
+func (f *Feed) change(alter func(*Stream)) {
+	f.stream.mu.Lock()
+	alter(&f.stream)
+	f.stream.mu.Unlock()
+	select {
+	case f.stream.ready <- struct{}{}:
+	default:
+	}
 }

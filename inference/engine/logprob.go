@@ -2,25 +2,6 @@ package engine
 
 import "math"
 
-// confidence gathers the log probabilities of drawn tokens.
-type confidence struct {
-	sum, min float64
-	n        int
-}
-
-func (c *confidence) add(logProb float64) {
-	c.sum += logProb
-	c.min = min(c.min, logProb)
-	c.n++
-}
-
-func (c *confidence) value() Confidence {
-	if c.n == 0 {
-		return Confidence{}
-	}
-	return Confidence{Mean: c.sum / float64(c.n), Min: c.min}
-}
-
 // negligible is how far below the chosen token another no longer counts: even
 // 250,000 of them move a log probability by less than 6e-4. Leaving them out
 // saves most of the exponentials.

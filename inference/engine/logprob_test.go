@@ -45,15 +45,13 @@ func TestLogProb(t *testing.T) {
 	}
 }
 
-func TestConfidenceOfNothing(t *testing.T) {
-	if got := (&confidence{}).value(); got != (Confidence{}) {
-		t.Errorf("%+v, want zeros", got)
+func TestConfidenceAdds(t *testing.T) {
+	var c Confidence
+	for _, l := range []float64{-1, -3, -2} {
+		c.Add(l)
 	}
-	var c confidence
-	c.add(-1)
-	c.add(-3)
-	if got := c.value(); got != (Confidence{Mean: -2, Min: -3}) {
-		t.Errorf("%+v, want mean -2 and minimum -3", got)
+	if c.Tokens != 3 || c.Min != -3 || math.Abs(c.Mean+2) > 1e-12 {
+		t.Errorf("%+v, want mean -2 and minimum -3 of 3", c)
 	}
 }
 
