@@ -28,23 +28,68 @@ func (s *Server) adopt(ctx context.Context) error {
 		return fmt.Errorf("read %s: %w", path, err)
 	}
 	if !isPostmaster(pid, s.lay.cluster) {
-		// PostgreSQL would take a reused number for a live server and refuse.
-		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("remove a stale %s: %w", path, err)
-		}
-		return nil
+		return clearStale(ctx, s.lay.cluster, socket)
 	}
 	s.proc = &process{pid: pid, cluster: s.lay.cluster}
 	s.socket = socket
 	if err := s.awaitReady(ctx); errors.Is(err, errGone) {
 		s.proc = nil
-		return nil
+		return clearStale(ctx, s.lay.cluster, socket)
 	} else if err != nil {
 		return fmt.Errorf("a PostgreSQL (process %d) runs in %s but does not answer: %w", pid, s.lay.data, err)
 	}
 	s.adopted = true
 	s.log.Info("database adopted", "pid", pid, "data", s.lay.data)
 	return nil
+}
+
+// clearStale removes the lock files of a server that is gone, in the cluster and
+// the socket folder: the number in them may be a zombie's or, after a reboot,
+// another program's, and PostgreSQL would refuse to start. They also guard against
+// backends that outlive their postmaster, so those are waited for first. Where
+// /proc does not tell, the files stay and PostgreSQL decides.
+func clearStale(ctx context.Context, cluster, socket string) error {
+	tick := time.NewTicker(pollInterval)
+	defer tick.Stop()
+	for {
+		busy, err := clusterBusy(cluster)
+		if err != nil {
+			return nil
+		}
+		if !busy {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("processes of a PostgreSQL that was killed still work in %s: %w", cluster, ctx.Err())
+		case <-tick.C:
+		}
+	}
+	stale := []string{filepath.Join(cluster, "postmaster.pid")}
+	if socket != "" {
+		stale = append(stale, filepath.Join(socket, socketName+".lock"))
+	}
+	for _, path := range stale {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("remove a stale lock file: %w", err)
+		}
+	}
+	return nil
+}
+
+// clusterBusy says whether any process works in the cluster folder, which
+// PostgreSQL's processes do all their life.
+func clusterBusy(cluster string) (bool, error) {
+	cwds, err := filepath.Glob("/proc/[0-9]*/cwd")
+	if err == nil && len(cwds) == 0 {
+		err = errors.ErrUnsupported
+	}
+	for _, link := range cwds {
+		if dir, err := os.Readlink(link); err == nil && dir == cluster {
+			return true, nil
+		}
+	}
+	return false, err
 }
 
 // readPostmaster reads the process number and the socket folder from

@@ -52,6 +52,16 @@ func Database(tb testing.TB) *pgxpool.Pool {
 	return pool
 }
 
+// Postgres returns the install folder of the private PostgreSQL.
+func Postgres(tb testing.TB) string {
+	tb.Helper()
+	dir, err := postgresInstall()
+	if err != nil {
+		tb.Fatalf("PostgreSQL: %v", err)
+	}
+	return dir
+}
+
 // server is the process's PostgreSQL.
 type server struct {
 	pg   *localpg.Server
