@@ -4,12 +4,14 @@
 //
 // # Stored paths
 //
-// A document is named by its place below the folder that holds the given root,
-// slash separated: the root "notes" (or "./notes", or "/srv/notes") gives
-// "notes/a/b.md", the root "notes/a/b.md" gives "b.md". The name of the root is
-// the one that was typed, even when that is a symbolic link. So a later run over
-// the same root gives the same names wherever it is started, and two roots of
-// the same name share one name space: give them different collections.
+// A document is named, slash separated, from the given folder on, or from the
+// folder that holds the given file: the root "notes" (or "./notes", or
+// "/srv/notes") gives "notes/a/b.md", the root "notes/c.md" gives
+// "notes/c.md", the root "notes/a/b.md" gives "a/b.md". So a later run over the same root gives the
+// same names wherever it is started, and naming the files of a folder one by one
+// gives the same names as naming the folder. The folder's name is the one that
+// was typed, even when that is a symbolic link. Two folders of the same name
+// share one name space: give them different collections.
 //
 // # What is read
 //
@@ -28,7 +30,7 @@ import (
 
 // Config bounds what is read.
 type Config struct {
-	// MaxBytes is the largest file that is read; larger ones are skipped with
+	// MaxBytes is the largest file that is read; larger ones fail with
 	// ingest.ErrTooLarge.
 	MaxBytes int64
 }

@@ -46,17 +46,14 @@ func (s *Source) Find(ctx context.Context, roots []string) (ingest.Listing, erro
 }
 
 func (s *Source) findRoot(ctx context.Context, l *ingest.Listing, abs string) error {
-	base := filepath.Base(abs)
-	if base == string(filepath.Separator) || base == filepath.VolumeName(abs) {
-		base = ""
-	}
+	base := rootName(abs)
 	info, err := os.Stat(abs)
 	if err != nil {
 		l.Files = append(l.Files, ingest.File{Path: storable(base), Name: abs, Err: rootError(err)})
 		return ctx.Err()
 	}
 	if !info.IsDir() {
-		f := s.file(base, abs, info)
+		f := s.file(path.Join(rootName(filepath.Dir(abs)), base), abs, info)
 		l.Files = append(l.Files, f)
 		l.Roots = append(l.Roots, ingest.Root{Path: f.Path})
 		return ctx.Err()
@@ -70,6 +67,14 @@ func (s *Source) findRoot(ctx context.Context, l *ingest.Listing, abs string) er
 	err = filepath.WalkDir(real, w.visit)
 	l.Roots = append(l.Roots, w.root)
 	return err
+}
+
+// rootName is the last element of a path, "" for the root of the file system.
+func rootName(abs string) string {
+	if base := filepath.Base(abs); base != string(filepath.Separator) {
+		return base
+	}
+	return ""
 }
 
 // walker visits one folder tree.

@@ -1,0 +1,171 @@
+package ingest
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+)
+
+// batchTexts bounds the number of texts in one call to the embedder.
+const batchTexts = 64
+
+// passage is one text to embed and the place its vector goes to.
+type passage struct {
+	work  *work
+	chunk int
+	// sentence is the index of the sentence, or -1 for the chunk itself.
+	sentence int
+	text     string
+	// size is the length in tokens: exact for a chunk, estimated for a sentence.
+	size int
+}
+
+// encode embeds window after window and hands the documents on, whole or failed.
+func (r *run) encode(ctx context.Context, windows <-chan []*work, encoded chan<- *work) error {
+	for window := range windows {
+		if err := r.encodeWindow(ctx, window); err != nil {
+			return err
+		}
+		for _, w := range window {
+			if w.failed != nil {
+				r.settle(w.file, failure(w.encoded.Document, w.failed))
+				continue
+			}
+			if err := send(ctx, encoded, w); err != nil {
+				return err
+			}
+		}
+	}
+	return ctx.Err()
+}
+
+// encodeWindow embeds the texts of all documents of a window, sorted by length:
+// texts of one call then need little padding and share their steps well.
+func (r *run) encodeWindow(ctx context.Context, window []*work) error {
+	var all []passage
+	for _, w := range window {
+		all = r.appendPassages(all, w)
+	}
+	slices.SortStableFunc(all, func(a, b passage) int { return cmp.Compare(b.size, a.size) })
+	for len(all) > 0 {
+		n, tokens := 0, 0
+		for n < len(all) && n < batchTexts && (n == 0 || tokens+all[n].size <= r.config.BatchTokens) {
+			tokens += all[n].size
+			n++
+		}
+		if err := r.embed(ctx, all[:n]); err != nil {
+			return err
+		}
+		all = all[n:]
+	}
+	for _, w := range window {
+		shareSingleSentences(&w.encoded)
+	}
+	return nil
+}
+
+// appendPassages lists what is embedded of a document and makes room for the vectors.
+func (r *run) appendPassages(all []passage, w *work) []passage {
+	e := &w.encoded
+	e.Vectors = make([][]float32, len(e.Chunks))
+	if r.config.Sentences == SentencesApart {
+		e.Sentences = make([][][]float32, len(e.Chunks))
+	}
+	for i := range e.Chunks {
+		c := &e.Chunks[i]
+		all = append(all, passage{work: w, chunk: i, sentence: -1, text: c.EmbedText(), size: c.Tokens})
+		if e.Sentences == nil {
+			continue
+		}
+		e.Sentences[i] = make([][]float32, len(c.Sentences))
+		if isOneSentence(c) {
+			continue
+		}
+		for j, s := range c.Sentences {
+			size := c.Tokens * (s.End - s.Start) / len(c.Text)
+			all = append(all, passage{work: w, chunk: i, sentence: j, text: c.Text[s.Start:s.End], size: size + 1})
+		}
+	}
+	return all
+}
+
+// isOneSentence reports a chunk that is given to the embedder as one of its sentences would be.
+func isOneSentence(c *Chunk) bool {
+	return len(c.Heading) == 0 && len(c.Sentences) == 1 && c.Sentences[0] == Span{End: len(c.Text)}
+}
+
+func shareSingleSentences(e *Encoded) {
+	for i := range e.Sentences {
+		if isOneSentence(&e.Chunks[i]) {
+			e.Sentences[i][0] = e.Vectors[i]
+		}
+	}
+}
+
+// embed encodes a batch. When the call fails, each text is tried alone, so that
+// only the documents of the texts at fault fail. The error is a cancelled context's.
+func (r *run) embed(ctx context.Context, batch []passage) error {
+	live := slices.DeleteFunc(slices.Clone(batch), func(p passage) bool { return p.work.failed != nil })
+	if len(live) == 0 {
+		return ctx.Err()
+	}
+	err := r.embedTexts(ctx, live)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err == nil {
+		return nil
+	}
+	for _, p := range live {
+		if p.work.failed != nil {
+			continue
+		}
+		err := r.embedTexts(ctx, []passage{p})
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			p.work.failed = fmt.Errorf("embed chunk %d: %w", p.chunk, err)
+		}
+	}
+	return nil
+}
+
+func (r *run) embedTexts(ctx context.Context, batch []passage) error {
+	texts := make([]string, len(batch))
+	for i, p := range batch {
+		texts[i] = p.text
+	}
+	out, err := r.embedder.EmbedPassages(ctx, texts)
+	if err != nil {
+		return err
+	}
+	if len(out) != len(batch) {
+		return fmt.Errorf("embedder gave %d vectors for %d texts", len(out), len(batch))
+	}
+	tokens := 0
+	for i, p := range batch {
+		r.place(p, out[i])
+		tokens += out[i].Tokens
+	}
+	r.embedded(tokens)
+	return nil
+}
+
+// place stores a vector. What the chunker counted and what the embedder was
+// given must agree: the token ledger rests on it.
+func (r *run) place(p passage, v Embedding) {
+	c := &p.work.encoded.Chunks[p.chunk]
+	p.work.tokens += v.Tokens
+	switch {
+	case len(v.Vector) != r.embedder.Dim():
+		p.work.failed = fmt.Errorf("embed chunk %d: vector of %d numbers, the model has %d", p.chunk, len(v.Vector), r.embedder.Dim())
+	case p.sentence >= 0:
+		p.work.encoded.Sentences[p.chunk][p.sentence] = v.Vector
+	case v.Tokens != c.Tokens:
+		p.work.failed = fmt.Errorf("embed chunk %d: counted %d tokens, the embedder was given %d", p.chunk, c.Tokens, v.Tokens)
+	default:
+		p.work.encoded.Vectors[p.chunk] = v.Vector
+	}
+}

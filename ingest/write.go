@@ -1,0 +1,79 @@
+package ingest
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+)
+
+// write stores documents, one transaction each. An unavailable store ends the
+// run; any other error fails the document.
+func (r *run) write(ctx context.Context, encoded <-chan *work) error {
+	for w := range encoded {
+		changed, err := r.store.Put(ctx, r.config.Collection, r.embedder.Model(), r.recipe, w.encoded)
+		switch {
+		case ctx.Err() != nil && err != nil:
+			return ctx.Err()
+		case errors.Is(err, ErrUnavailable):
+			return err
+		case err != nil:
+			r.settle(w.file, failure(w.encoded.Document, err))
+		case !changed: // another run stored it meanwhile
+			r.settle(w.file, FileResult{Status: Unchanged})
+		default:
+			r.settle(w.file, success(w))
+		}
+	}
+	return ctx.Err()
+}
+
+// prune deletes the stored documents below the roots that the walk did not
+// find, or found without text.
+func (r *run) prune(ctx context.Context) error {
+	keep := make(map[string]bool, len(r.results))
+	for _, f := range r.results {
+		if f.Status != Skipped {
+			keep[f.Path] = true
+		}
+	}
+	var gone []string
+	for path := range r.states {
+		if !keep[path] && below(r.listing.Roots, path) {
+			gone = append(gone, path)
+		}
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	slices.Sort(gone)
+	if _, err := r.store.Delete(ctx, r.config.Collection, gone); err != nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, path := range gone {
+		r.pruned = append(r.pruned, FileResult{Path: path, Status: Pruned})
+	}
+	return nil
+}
+
+// below reports whether a path lies under a root that was listed wholly there.
+func below(roots []Root, path string) bool {
+	for _, root := range roots {
+		if !root.holds(path) {
+			continue
+		}
+		if !slices.ContainsFunc(root.Unread, func(dir string) bool { return path == dir || strings.HasPrefix(path, dir+"/") }) {
+			return true
+		}
+	}
+	return false
+}
+
+func (r Root) holds(path string) bool {
+	if !r.Folder {
+		return path == r.Path
+	}
+	return r.Path == "" || strings.HasPrefix(path, r.Path+"/")
+}
