@@ -1,0 +1,173 @@
+package sample
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+)
+
+// ErrNoToken is returned when every token is ruled out.
+var ErrNoToken = errors.New("no token can be sampled: every logit is -Inf")
+
+// ErrNotFinite is returned for logits with NaN or +Inf, the mark of a broken
+// model or kernel.
+var ErrNotFinite = errors.New("logits hold NaN or +Inf")
+
+// Candidate is a token that may be drawn, with its probability.
+type Candidate struct {
+	ID int32
+	P  float64
+}
+
+// Sampler chooses the tokens of one request. It is not safe for concurrent use.
+type Sampler struct {
+	p     Params
+	vocab int
+	rng   *rand.Rand
+
+	seen  []int32  // accepted tokens, each once
+	known []uint64 // bit set of seen
+	row   []float32
+	items []item
+	out   []Candidate
+}
+
+// New returns a sampler for a vocabulary of vocab tokens.
+func New(p Params, vocab int) (*Sampler, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	if vocab < 1 || vocab > math.MaxInt32 {
+		return nil, fmt.Errorf("sampling over a vocabulary of %d tokens", vocab)
+	}
+	// The second word only has to be fixed: it picks the PCG's stream.
+	const stream = 0x9e3779b97f4a7c15
+	return &Sampler{p: p, vocab: vocab, rng: rand.New(rand.NewPCG(p.Seed, stream))}, nil
+}
+
+// Accept tells the sampler that id became part of the sequence, as drawn token
+// or as part of the prompt that penalties should count.
+func (s *Sampler) Accept(id int32) {
+	if s.p.Grammar != nil {
+		s.p.Grammar.Accept(id)
+	}
+	if !s.penalises() || id < 0 || int(id) >= s.vocab {
+		return
+	}
+	if s.known == nil {
+		s.known = make([]uint64, (s.vocab+63)/64)
+	}
+	if bit := uint64(1) << (id % 64); s.known[id/64]&bit == 0 {
+		s.known[id/64] |= bit
+		s.seen = append(s.seen, id)
+	}
+}
+
+// Sample draws the next token from a row of vocab logits, which it leaves as
+// they are. It fails with ErrNoToken or ErrNotFinite; it does not Accept.
+func (s *Sampler) Sample(logits []float32) (int32, error) {
+	dist, err := s.Distribution(logits)
+	if err != nil {
+		return 0, err
+	}
+	if len(dist) == 1 {
+		return dist[0].ID, nil
+	}
+	u := s.rng.Float64()
+	last := dist[0].ID
+	for _, c := range dist {
+		if c.P > 0 {
+			last = c.ID
+		}
+		if u -= c.P; u < 0 {
+			break
+		}
+	}
+	// Should rounding leave the sum a little under u, the last one has it.
+	return last, nil
+}
+
+// Distribution is what Sample draws from: the tokens left after every filter,
+// with probabilities that sum to 1. A greedy sampler gives one token. The
+// slice is valid until the next call.
+func (s *Sampler) Distribution(logits []float32) ([]Candidate, error) {
+	if len(logits) != s.vocab {
+		return nil, fmt.Errorf("sampling from %d logits, the vocabulary has %d", len(logits), s.vocab)
+	}
+	row := s.adjust(logits)
+	best, err := argmax(row)
+	if err != nil {
+		return nil, err
+	}
+	s.out = s.out[:0]
+	if s.p.Temperature < greedyBelow || s.p.TopK == 1 {
+		s.out = append(s.out, Candidate{best, 1})
+		return s.out, nil
+	}
+	items := s.weigh(row, row[best])
+	items = s.topP(items)
+	items = s.minP(items)
+	total := sum(items)
+	for _, it := range items {
+		s.out = append(s.out, Candidate{it.id, it.weight / total})
+	}
+	return s.out, nil
+}
+
+// Probability is the chance that Sample draws id from these logits.
+func (s *Sampler) Probability(logits []float32, id int32) (float64, error) {
+	dist, err := s.Distribution(logits)
+	if err != nil {
+		return 0, err
+	}
+	for _, c := range dist {
+		if c.ID == id {
+			return c.P, nil
+		}
+	}
+	return 0, nil
+}
+
+func (s *Sampler) penalises() bool {
+	return s.p.RepetitionPenalty != 0 && s.p.RepetitionPenalty != 1
+}
+
+// adjust applies grammar and penalties to a copy of the row, if there are any.
+func (s *Sampler) adjust(logits []float32) []float32 {
+	if s.p.Grammar == nil && len(s.seen) == 0 {
+		return logits
+	}
+	s.row = append(s.row[:0], logits...)
+	if s.p.Grammar != nil {
+		s.p.Grammar.Mask(s.row)
+	}
+	for _, id := range s.seen {
+		if v := s.row[id]; v > 0 {
+			s.row[id] = v / s.p.RepetitionPenalty
+		} else {
+			s.row[id] = v * s.p.RepetitionPenalty
+		}
+	}
+	return s.row
+}
+
+// argmax is the lowest id with the largest logit.
+func argmax(row []float32) (int32, error) {
+	best, top := int32(-1), float32(math.Inf(-1))
+	for i, v := range row {
+		if v > top {
+			best, top = int32(i), v
+		}
+		if v != v {
+			return 0, ErrNotFinite
+		}
+	}
+	switch {
+	case top > math.MaxFloat32:
+		return 0, ErrNotFinite
+	case best < 0:
+		return 0, ErrNoToken
+	}
+	return best, nil
+}
