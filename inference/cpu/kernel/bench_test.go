@@ -42,3 +42,67 @@ func rate(b *testing.B, ops, bytes float64) {
 	b.ReportMetric(ops/ns, "GOP/s")
 	b.ReportMetric(bytes/ns, "GB/s")
 }
+
+// BenchmarkAttend reports float operations of one head group over 2,048 cached
+// rows: 3 query rows is a decode step of SmolLM2, 48 a piece of its prefill.
+func BenchmarkAttend(b *testing.B) {
+	const dim, depth, heads = 64, 2048, 3
+	for _, rows := range []int{1, 3, 48} {
+		b.Run(fmt.Sprintf("rows%d", rows), func(b *testing.B) {
+			r, set := newRand(1), Best()
+			k, v, q := halves(r, depth*dim*heads), halves(r, depth*dim*heads), normals(r, rows*dim)
+			st, acc := make([]SoftmaxState, rows), make([]float32, rows*dim)
+			for b.Loop() {
+				for j := 0; j < depth; j += attendRows {
+					set.AttendTile(st, acc, q, k[j*dim*heads:], v[j*dim*heads:], attendRows, dim*heads, 0.125)
+				}
+			}
+			rate(b, float64(4*rows*dim*depth), float64(4*dim*depth))
+		})
+	}
+}
+
+// BenchmarkMatMulF32 is the product of unquantised weights.
+func BenchmarkMatMulF32(b *testing.B) {
+	for _, typ := range floatTypes {
+		for _, rows := range []int{1, 4, 32} {
+			b.Run(fmt.Sprintf("%s/576x576/rows%d", typeNames[typ], rows), func(b *testing.B) {
+				r, set, dst := newRand(1), Best(), make([]float32, rows*576)
+				w, x := randomMatrix(b, r, typ, 576, 576), normals(r, rows*576)
+				for b.Loop() {
+					set.MatMulF32(dst, 576, x, 576, 0, rows, w, 0, 576)
+				}
+				rate(b, float64(2*rows*576*576), float64(w.Bytes()))
+			})
+		}
+	}
+}
+
+// BenchmarkVector covers what runs once or twice a layer over a hidden row.
+func BenchmarkVector(b *testing.B) {
+	const n = 1536
+	r, set := newRand(1), Best()
+	x, y, z, a := normals(r, n), normals(r, n), normals(r, n), new(Acts)
+	a.Resize(1, n)
+	for _, k := range []struct {
+		name string
+		run  func()
+	}{
+		{"Quantize", func() { set.Quantize(a, 0, x) }},
+		{"RMSNorm", func() { set.RMSNorm(y, x, z, 1e-5) }},
+		{"LayerNorm", func() { set.LayerNorm(y, x, z, z, 1e-5) }},
+		{"Softmax", func() { set.Softmax(y) }},
+		{"SiLUMul", func() { set.SiLUMul(y, x, z) }},
+		{"GELU", func() { set.GELU(z) }},
+		{"GELUTanhMul", func() { set.GELUTanhMul(y, x, z) }},
+		{"RopePairs", func() { set.RopePairs(y, x, z) }},
+		{"Dot", func() { set.Dot(x, z) }},
+	} {
+		b.Run(k.name, func(b *testing.B) {
+			for b.Loop() {
+				k.run()
+			}
+			rate(b, n, 4*n)
+		})
+	}
+}

@@ -9,12 +9,3 @@ func nativeSets() []*Set {
 	}
 	return []*Set{avx2()}
 }
-
-// avx2 needs AVX2, FMA and F16C.
-func avx2() *Set {
-	s := Portable()
-	s.Name = "avx2"
-	s.MatMul = avx2MatMul
-	s.MatMulF32 = avx2MatMulF32
-	return s
-}

@@ -85,3 +85,28 @@ func Fill32(name string, v uint32) Mem {
 // FillF32 is a 32-byte constant of eight equal floats, written as their bits:
 // avo would print a whole number as an integer.
 func FillF32(name string, v float32) Mem { return Fill32(name, math.Float32bits(v)) }
+
+// Base loads the address of a slice argument's first element.
+func Base(name string) reg.GPVirtual {
+	r := GP64()
+	Load(Param(name).Base(), r)
+	return r
+}
+
+// Len loads the length of a slice argument.
+func Len(name string) reg.GPVirtual {
+	r := GP64()
+	Load(Param(name).Len(), r)
+	return r
+}
+
+// Broadcast loads a float argument into every lane.
+func Broadcast(name string) reg.VecVirtual {
+	x, v := XMM(), YMM()
+	Load(Param(name), x)
+	VBROADCASTSS(x, v)
+	return v
+}
+
+// At is the memory at p.
+func At(p reg.GPVirtual) Mem { return Mem{Base: p} }

@@ -1,0 +1,70 @@
+package emit
+
+import (
+	"math"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Exp emits eight exponentials. e^x = 2^n·e^r with n = round(x·log2 e) and
+// |r| ≤ ln2/2; e^r is 1 + r + r²·P(r) with the degree 5 minimax P of the Cephes
+// library (expf.c, S. L. Moshier), whose stated relative error is 1.7e-7: two
+// units in the last place. ln2 is taken off in two parts. Results below the
+// smallest normal number are 0, from x ≈ 88.38 on infinite, NaN stays NaN.
+type Exp struct {
+	low, high, log2e, ln2High, ln2Low, one Mem
+	bias                                   Mem
+	poly                                   [6]Mem
+}
+
+// NewExp declares the constants; call it once a file.
+func NewExp() *Exp {
+	e := &Exp{
+		low:     FillF32("expLow", -87.33654),
+		high:    FillF32("expHigh", 89),
+		log2e:   FillF32("expLog2e", math.Log2E),
+		ln2High: FillF32("expLn2High", 0.693359375),
+		ln2Low:  FillF32("expLn2Low", -2.12194440e-4),
+		one:     FillF32("expOne", 1),
+		bias:    Fill32("expBias", 127),
+	}
+	for i, c := range [6]float32{
+		1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1,
+	} {
+		e.poly[i] = FillF32("expPoly"+string(rune('0'+i)), c)
+	}
+	return e
+}
+
+// Of replaces x by its exponential.
+func (e *Exp) Of(x reg.VecVirtual) {
+	normal, n, p, rr := YMM(), YMM(), YMM(), YMM()
+	VMOVUPS(e.low, n)
+	VCMPPS(Imm(0x15), n, x, normal) // not less than, true for NaN
+	VMAXPS(x, n, x)                 // the second source wins when one is NaN
+	VMOVUPS(e.high, n)
+	VMINPS(x, n, x)
+
+	VMULPS(e.log2e, x, n)
+	VROUNDPS(Imm(0), n, n)
+	VFNMADD231PS(e.ln2High, n, x)
+	VFNMADD231PS(e.ln2Low, n, x)
+	VMULPS(x, x, rr)
+	VMOVUPS(e.poly[0], p)
+	for _, c := range e.poly[1:] {
+		VFMADD213PS(c, x, p)
+	}
+	VFMADD213PS(x, rr, p)
+	VADDPS(e.one, p, p)
+
+	VCVTPS2DQ(n, n)
+	VPADDD(e.bias, n, n)
+	VPSLLD(Imm(23), n, n)
+	VMULPS(n, p, x)
+	VANDPS(normal, x, x)
+}
+
+// One is eight ones.
+func (e *Exp) One() Mem { return e.one }

@@ -1,0 +1,69 @@
+package kernel
+
+// The attention kernels take up to four query rows and head dimensions that are
+// multiples of eight; the choice of rows changes no bit.
+
+func avx2AttendBlock(st *SoftmaxState, acc, q []float32, k, v []uint16, n, stride int, scale float32) {
+	if len(q)%8 != 0 {
+		portableAttendBlock(st, acc, q, k, v, n, stride, scale)
+		return
+	}
+	avx2AttendF16x1(&st.Max, &acc[0], &q[0], &k[0], &v[0], n, stride, len(q), scale)
+}
+
+func avx2AttendTile(st []SoftmaxState, acc, q []float32, k, v []uint16, n, stride int, scale float32) {
+	dim := len(q) / len(st)
+	if dim%8 != 0 {
+		portableAttendTile(st, acc, q, k, v, n, stride, scale)
+		return
+	}
+	for i := 0; i < len(st); {
+		rows := attendWidth(len(st) - i)
+		s, o := &st[i].Max, i*dim
+		switch rows {
+		case 1:
+			avx2AttendF16x1(s, &acc[o], &q[o], &k[0], &v[0], n, stride, dim, scale)
+		case 2:
+			avx2AttendF16x2(s, &acc[o], &q[o], &k[0], &v[0], n, stride, dim, scale)
+		case 3:
+			avx2AttendF16x3(s, &acc[o], &q[o], &k[0], &v[0], n, stride, dim, scale)
+		default:
+			avx2AttendF16x4(s, &acc[o], &q[o], &k[0], &v[0], n, stride, dim, scale)
+		}
+		i += rows
+	}
+}
+
+func avx2AttendTileF32(st []SoftmaxState, acc, q, k, v []float32, n, stride int, scale float32) {
+	dim := len(q) / len(st)
+	if dim%8 != 0 {
+		portableAttendTileF32(st, acc, q, k, v, n, stride, scale)
+		return
+	}
+	for i := 0; i < len(st); {
+		rows := attendWidth(len(st) - i)
+		s, o := &st[i].Max, i*dim
+		switch rows {
+		case 1:
+			avx2AttendF32x1(s, &acc[o], &q[o], &k[0], &v[0], n, stride, dim, scale)
+		case 2:
+			avx2AttendF32x2(s, &acc[o], &q[o], &k[0], &v[0], n, stride, dim, scale)
+		case 3:
+			avx2AttendF32x3(s, &acc[o], &q[o], &k[0], &v[0], n, stride, dim, scale)
+		default:
+			avx2AttendF32x4(s, &acc[o], &q[o], &k[0], &v[0], n, stride, dim, scale)
+		}
+		i += rows
+	}
+}
+
+// attendWidth splits the rows left into fours and threes, without ones if it can.
+func attendWidth(left int) int {
+	switch {
+	case left <= 4:
+		return left
+	case left%4 == 0 || left%4 == 3 || left > 9:
+		return 4
+	}
+	return 3
+}
