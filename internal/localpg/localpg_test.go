@@ -56,7 +56,7 @@ func dataFolder(t *testing.T) string {
 
 func start(t *testing.T, data string) *localpg.Server {
 	t.Helper()
-	s, err := localpg.Start(t.Context(), localpg.Config{Install: testenv.Postgres(t), Data: data})
+	s, err := localpg.Start(t.Context(), localpg.Config{Install: testenv.Model(t, "postgres"), Data: data})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func TestProcess(t *testing.T) {
 func TestSecondIsRefused(t *testing.T) {
 	data := dataFolder(t)
 	start(t, data)
-	_, err := localpg.Start(t.Context(), localpg.Config{Install: testenv.Postgres(t), Data: data})
+	_, err := localpg.Start(t.Context(), localpg.Config{Install: testenv.Model(t, "postgres"), Data: data})
 	if !errors.Is(err, localpg.ErrInUse) || !strings.Contains(err.Error(), strconv.Itoa(os.Getpid())) {
 		t.Errorf("second Start: %v, want ErrInUse naming process %d", err, os.Getpid())
 	}
@@ -150,7 +150,7 @@ func TestSecondIsRefused(t *testing.T) {
 func TestAdopt(t *testing.T) {
 	data := dataFolder(t)
 	pid, kill := holder(t, data)
-	_, err := localpg.Start(t.Context(), localpg.Config{Install: testenv.Postgres(t), Data: data})
+	_, err := localpg.Start(t.Context(), localpg.Config{Install: testenv.Model(t, "postgres"), Data: data})
 	if !errors.Is(err, localpg.ErrInUse) {
 		t.Fatalf("while the holder lives: %v, want ErrInUse", err)
 	}
@@ -186,7 +186,7 @@ func TestAfterCrash(t *testing.T) {
 func holder(t *testing.T, data string) (pid int, kill func()) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), holderEnv+"="+data, "LOCALPG_TEST_INSTALL="+testenv.Postgres(t))
+	cmd.Env = append(os.Environ(), holderEnv+"="+data, "LOCALPG_TEST_INSTALL="+testenv.Model(t, "postgres"))
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -254,7 +254,7 @@ func TestServerRefuses(t *testing.T) {
 	if err := os.WriteFile(conf, []byte("no_such_setting = 1\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	_, err := localpg.Start(t.Context(), localpg.Config{Install: testenv.Postgres(t), Data: data})
+	_, err := localpg.Start(t.Context(), localpg.Config{Install: testenv.Model(t, "postgres"), Data: data})
 	if err == nil || !strings.Contains(err.Error(), "no_such_setting") {
 		t.Errorf("%v, want the server's message", err)
 	}
@@ -268,7 +268,7 @@ func TestCancelledStart(t *testing.T) {
 	data := dataFolder(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := localpg.Start(ctx, localpg.Config{Install: testenv.Postgres(t), Data: data}); !errors.Is(err, context.Canceled) {
+	if _, err := localpg.Start(ctx, localpg.Config{Install: testenv.Model(t, "postgres"), Data: data}); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want a cancelled context", err)
 	}
 	start(t, data)

@@ -52,16 +52,6 @@ func Database(tb testing.TB) *pgxpool.Pool {
 	return pool
 }
 
-// Postgres returns the install folder of the private PostgreSQL.
-func Postgres(tb testing.TB) string {
-	tb.Helper()
-	dir, err := postgresInstall()
-	if err != nil {
-		tb.Fatalf("PostgreSQL: %v", err)
-	}
-	return dir
-}
-
 // server is the process's PostgreSQL.
 type server struct {
 	pg   *localpg.Server
@@ -72,7 +62,7 @@ type server struct {
 var testServer = sync.OnceValues(startServer)
 
 func startServer() (*server, error) {
-	install, err := postgresInstall()
+	install, err := ensure("postgres")
 	if err != nil {
 		return nil, err
 	}
