@@ -22,7 +22,7 @@ type bpe struct {
 	split   splitter
 	nfc     bool
 	byteIDs [256]int32 // -1: the vocabulary lacks the byte
-	merges  pairTable
+	merges  *pairTable
 	whole   map[string]int32 // pieces known to become one token
 	mergers sync.Pool        // of *merger
 }
@@ -44,7 +44,8 @@ func newBPE(v vocabulary, cfg bpeConfig) (*bpe, error) {
 			t.byteIDs[b] = id
 		}
 	}
-	if err := t.readMerges(cfg.merges); err != nil {
+	var err error
+	if t.merges, err = v.readMerges(cfg.merges); err != nil {
 		return nil, err
 	}
 	t.indexWhole(cfg.ignoreMerges)
@@ -57,20 +58,21 @@ func (v *vocabulary) mergeable(id int32) bool {
 	return k != kindControl && k != kindUnknown && k != kindByte
 }
 
-func (t *bpe) readMerges(merges [][2]string) error {
-	t.merges = newPairTable(len(merges))
+// readMerges is the table of merges, their rank their place in the list.
+func (v *vocabulary) readMerges(merges [][2]string) (*pairTable, error) {
+	table := newPairTable(len(merges))
 	for rank, m := range merges {
-		left, okL := t.ids[m[0]]
-		right, okR := t.ids[m[1]]
-		merged, ok := t.ids[m[0]+m[1]]
+		left, okL := v.ids[m[0]]
+		right, okR := v.ids[m[1]]
+		merged, ok := v.ids[m[0]+m[1]]
 		if !okL || !okR || !ok {
-			return fmt.Errorf("%w: merge %d (%q + %q) names a token that is not in the vocabulary", ErrMalformed, rank, m[0], m[1])
+			return nil, fmt.Errorf("%w: merge %d (%q + %q) names a token that is not in the vocabulary", ErrMalformed, rank, m[0], m[1])
 		}
-		if t.mergeable(merged) {
-			t.merges.add(left, right, uint32(rank), merged)
+		if v.mergeable(merged) {
+			table.add(left, right, uint32(rank), merged)
 		}
 	}
-	return nil
+	return table, nil
 }
 
 // indexWhole finds the tokens that their own bytes always become, so that most
@@ -97,15 +99,15 @@ func (t *bpe) mergesTo(m *merger, piece string, id int32) bool {
 
 // Encode implements Tokenizer.
 func (t *bpe) Encode(dst []int32, text string) []int32 {
-	return encode(dst, text, t.userDefined, t)
+	return t.encode(dst, text, t.userDefined, t)
 }
 
 // EncodeScaffold implements Tokenizer.
 func (t *bpe) EncodeScaffold(dst []int32, text string) []int32 {
-	return encode(dst, text, t.scaffold, t)
+	return t.encode(dst, text, t.scaffold, t)
 }
 
-func (t *bpe) encodePlain(dst []int32, text string) []int32 {
+func (t *bpe) encodePlain(dst []int32, text string, _ bool) []int32 {
 	if t.nfc {
 		text = norm.NFC.String(text)
 	}

@@ -200,11 +200,78 @@ func (g *ggufVocabulary) unigram() (Tokenizer, error) {
 }
 
 // spaced is the bytes of a SentencePiece token.
-func (g *ggufVocabulary) spaced(id int) []byte {
-	if g.kinds[id] == kindByte {
-		if b, ok := byteToken(g.tokens[id]); ok {
-			return []byte{b}
+func (g *ggufVocabulary) spaced(id int) []byte { return spaced(g.tokens[id], g.kinds[id]) }
+
+// sentencePiece reads a llama vocabulary.
+func (g *ggufVocabulary) sentencePiece() (Tokenizer, error) {
+	scores, ok := g.meta.Floats(ggml + "scores")
+	if !ok || len(scores) != len(g.tokens) {
+		return nil, fmt.Errorf("%w: %d entries in %sscores for %d tokens", ErrMalformed, len(scores), ggml, len(g.tokens))
+	}
+	otherwise := noSpecial()
+	otherwise.BOS, otherwise.EOS, otherwise.UNK, otherwise.AddBOS = 1, 2, 0, true
+	v, err := g.vocabulary(otherwise, g.spaced)
+	if err != nil {
+		return nil, err
+	}
+	t := newSentencePiece(v, g.bool("add_space_prefix", true))
+	t.rankByScore(scores)
+	return t, nil
+}
+
+// wordPiece reads a bert vocabulary. The format spells the start of a word with
+// "▁" and leaves the continuation mark away.
+func (g *ggufVocabulary) wordPiece() (Tokenizer, error) {
+	otherwise := noSpecial()
+	otherwise.BOS, otherwise.UNK, otherwise.SEP, otherwise.PAD, otherwise.MASK = 101, 100, 102, 0, 103
+	special, err := g.special(otherwise)
+	if err != nil {
+		return nil, err
+	}
+	g.respellWordPieces(special)
+	if special.CLS < 0 {
+		special.CLS = special.BOS
+	}
+	if special.EOS < 0 {
+		special.EOS = special.SEP
+	}
+	special.BOS, special.AddBOS, special.AddEOS = special.CLS, special.CLS >= 0, special.EOS >= 0
+	v, err := newVocabulary(g.tokens, g.kinds, special, func(id int) []byte { return wordBytes(g.tokens[id]) })
+	if err != nil {
+		return nil, err
+	}
+	lower := g.bool("normalizer.lowercase", true)
+	return newWordPiece(v, wordPieceConfig{
+		lowercase:    lower,
+		stripAccents: g.bool("normalizer.strip_accents", lower),
+		splitCJK:     true,
+		cleanText:    true,
+		maxWord:      maxWord,
+	})
+}
+
+// respellWordPieces brings the tokens back to BERT's own spelling and marks
+// those with a role.
+func (g *ggufVocabulary) respellWordPieces(s Special) {
+	spellings := make([]string, len(g.tokens))
+	for id, spelling := range g.tokens {
+		rest, starts := strings.CutPrefix(spelling, metaspace)
+		switch {
+		case starts:
+			spellings[id] = rest
+		case g.kinds[id] == kindNormal && !strings.HasPrefix(spelling, "["):
+			spellings[id] = continuation + spelling
+		default:
+			spellings[id] = spelling
 		}
 	}
-	return []byte(strings.ReplaceAll(g.tokens[id], metaspace, " "))
+	g.tokens = spellings
+	for _, id := range []int32{s.BOS, s.EOS, s.PAD, s.CLS, s.SEP, s.MASK} {
+		if id >= 0 && g.kinds[id] == kindNormal {
+			g.kinds[id] = kindControl
+		}
+	}
+	if s.UNK >= 0 {
+		g.kinds[s.UNK] = kindUnknown
+	}
 }

@@ -15,12 +15,12 @@ type pairSlot struct {
 }
 
 // newPairTable has room for n pairs at half load.
-func newPairTable(n int) pairTable {
+func newPairTable(n int) *pairTable {
 	bits := uint(4)
 	for 1<<bits < 2*n {
 		bits++
 	}
-	return pairTable{slots: make([]pairSlot, 1<<bits), shift: 64 - bits}
+	return &pairTable{slots: make([]pairSlot, 1<<bits), shift: 64 - bits}
 }
 
 func pairKey(left, right int32) uint64 { return uint64(uint32(left)+1)<<32 | uint64(uint32(right)) }

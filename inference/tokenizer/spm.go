@@ -16,9 +16,12 @@ import (
 type sentencePiece struct {
 	vocabulary
 	addSpacePrefix bool
-	ranks          []uint32 // by score, 0 the highest; none for tokens that text cannot become
-	byteIDs        [256]int32
-	// endsBeforeSpace: no token holds a "▁" behind another character, so that
+	// What merges and when: tokens by their score (ranks: 0 the highest, none for
+	// tokens that text cannot become) or, from tokenizer.json, a list of merges.
+	ranks   []uint32
+	merges  *pairTable
+	byteIDs [256]int32
+	// wordsApart: no token holds a "▁" behind another character, so that
 	// every word can be merged alone.
 	wordsApart bool
 	workspaces sync.Pool // of *spmWorkspace
@@ -29,32 +32,27 @@ type spmWorkspace struct {
 	text []byte
 }
 
-func newSentencePiece(v vocabulary, scores []float32, addSpacePrefix bool) (*sentencePiece, error) {
-	if len(scores) != len(v.spellings) {
-		return nil, fmt.Errorf("%w: %d scores for %d tokens", ErrMalformed, len(scores), len(v.spellings))
-	}
-	t := &sentencePiece{vocabulary: v, addSpacePrefix: addSpacePrefix}
+func newSentencePiece(v vocabulary, addSpacePrefix bool) *sentencePiece {
+	t := &sentencePiece{vocabulary: v, addSpacePrefix: addSpacePrefix, wordsApart: true}
 	t.workspaces.New = func() any { return new(spmWorkspace) }
-	t.rank(scores)
 	for b := range t.byteIDs {
 		t.byteIDs[b] = v.special.UNK
 		if id, ok := v.ids[fmt.Sprintf("<0x%02X>", b)]; ok && v.kinds[id] == kindByte {
 			t.byteIDs[b] = id
 		}
 	}
-	t.wordsApart = true
 	for s, id := range v.ids {
-		if t.mergeable(id) && strings.Contains(strings.TrimLeft(s, metaspace), metaspace) {
+		if t.mergeable(id) && !spaceOnlyLeads(s) {
 			t.wordsApart = false
 			break
 		}
 	}
-	return t, nil
+	return t
 }
 
-// rank orders the tokens by score; equal scores share a rank, so that the
-// leftmost pair of equals merges first.
-func (t *sentencePiece) rank(scores []float32) {
+// rankByScore orders the tokens by score; equal scores share a rank, so that
+// the leftmost pair of equals merges first.
+func (t *sentencePiece) rankByScore(scores []float32) {
 	sorted := slices.Clone(scores)
 	slices.Sort(sorted)
 	sorted = slices.Compact(sorted)
@@ -70,19 +68,19 @@ func (t *sentencePiece) rank(scores []float32) {
 
 // Encode implements Tokenizer.
 func (t *sentencePiece) Encode(dst []int32, text string) []int32 {
-	return encode(dst, text, t.userDefined, t)
+	return t.encode(dst, text, t.userDefined, t)
 }
 
 // EncodeScaffold implements Tokenizer.
 func (t *sentencePiece) EncodeScaffold(dst []int32, text string) []int32 {
-	return encode(dst, text, t.scaffold, t)
+	return t.encode(dst, text, t.scaffold, t)
 }
 
-func (t *sentencePiece) encodePlain(dst []int32, text string) []int32 {
+func (t *sentencePiece) encodePlain(dst []int32, text string, starts bool) []int32 {
 	w := t.workspaces.Get().(*spmWorkspace)
 	defer t.workspaces.Put(w)
 	w.text = w.text[:0]
-	if t.addSpacePrefix && (len(dst) == 0 || t.Control(dst[len(dst)-1])) {
+	if t.addSpacePrefix && starts {
 		w.text = append(w.text, metaspace...)
 	}
 	for text != "" {
@@ -94,17 +92,23 @@ func (t *sentencePiece) encodePlain(dst []int32, text string) []int32 {
 	return t.encodeWord(dst, w)
 }
 
-// word is the length of the first part of text that merges alone: its leading
-// spaces and what follows up to the next space, at most maxPiece bytes.
+// word is the length of the first part of text that merges alone, at most
+// maxPiece bytes: up to a space that follows neither another one nor "▁".
 func (t *sentencePiece) word(text string) int {
 	n := len(text)
 	if t.wordsApart {
-		start := len(text) - len(strings.TrimLeft(text, " "))
-		if i := strings.IndexByte(text[start:], ' '); i >= 0 {
-			n = start + i
-		}
+		n = wordEnd(text)
 	}
 	return cut(text[:n], maxPiece)
+}
+
+func wordEnd(text string) int {
+	for i := 1; i < len(text); i++ {
+		if text[i] == ' ' && text[i-1] != ' ' && !strings.HasSuffix(text[:i], metaspace) {
+			return i
+		}
+	}
+	return len(text)
 }
 
 func appendSpaced(dst []byte, text string) []byte {
@@ -161,11 +165,27 @@ func (t *sentencePiece) appendSymbol(dst []int32, text string, s *symbol) []int3
 }
 
 func (t *sentencePiece) pair(text string, left, right *symbol) (uint32, int32) {
+	if t.merges != nil {
+		if left.id < 0 || right.id < 0 {
+			return none, 0
+		}
+		return t.merges.get(left.id, right.id)
+	}
 	id, ok := t.ids[text[left.start:right.end]]
 	if !ok {
 		return none, 0
 	}
 	return t.ranks[id], id
+}
+
+// spaced is the bytes of a SentencePiece token.
+func spaced(spelling string, k kind) []byte {
+	if k == kindByte {
+		if b, ok := byteToken(spelling); ok {
+			return []byte{b}
+		}
+	}
+	return []byte(strings.ReplaceAll(spelling, metaspace, " "))
 }
 
 // byteToken reads a spelling like <0x0A>.
@@ -175,19 +195,4 @@ func byteToken(spelling string) (byte, bool) {
 	}
 	b, err := strconv.ParseUint(spelling[3:5], 16, 8)
 	return byte(b), err == nil
-}
-
-// sentencePiece reads a llama vocabulary.
-func (g *ggufVocabulary) sentencePiece() (Tokenizer, error) {
-	scores, ok := g.meta.Floats(ggml + "scores")
-	if !ok {
-		return nil, fmt.Errorf("%w: no %sscores", ErrMalformed, ggml)
-	}
-	otherwise := noSpecial()
-	otherwise.BOS, otherwise.EOS, otherwise.UNK, otherwise.AddBOS = 1, 2, 0, true
-	v, err := g.vocabulary(otherwise, g.spaced)
-	if err != nil {
-		return nil, err
-	}
-	return newSentencePiece(v, scores, g.bool("add_space_prefix", true))
 }

@@ -62,7 +62,7 @@ func newUnigram(v vocabulary, scores []float32, cfg unigramConfig) (*unigram, er
 	if v.special.UNK < 0 {
 		return nil, fmt.Errorf("%w: a unigram vocabulary needs an unknown token", ErrMalformed)
 	}
-	t := &unigram{vocabulary: v, cfg: cfg, scores: scores}
+	t := &unigram{vocabulary: v, cfg: cfg, scores: scores, wordsApart: true}
 	t.lattices.New = func() any { return new(lattice) }
 	var err error
 	if t.norm, err = readCharsmap(cfg.charsmap); err != nil {
@@ -76,43 +76,40 @@ func newUnigram(v vocabulary, scores []float32, cfg unigramConfig) (*unigram, er
 			tokens[s] = id
 		case kindUserDefined, kindUnused:
 			tokens[s] = id
+		default:
+			continue
 		}
+		t.wordsApart = t.wordsApart && spaceOnlyLeads(s)
 	}
 	if math.IsInf(lowest, 0) || math.IsNaN(lowest) {
 		return nil, fmt.Errorf("%w: no lowest score among the tokens", ErrMalformed)
 	}
 	t.unknown = lowest - unknownPenalty
-	t.wordsApart = spaceOnlyLeads(tokens)
 	t.trie, err = buildTrie(tokens)
 	return t, err
 }
 
 // Encode implements Tokenizer.
 func (t *unigram) Encode(dst []int32, text string) []int32 {
-	return encode(dst, text, t.userDefined, t)
+	return t.encode(dst, text, t.userDefined, t)
 }
 
 // EncodeScaffold implements Tokenizer.
 func (t *unigram) EncodeScaffold(dst []int32, text string) []int32 {
-	return encode(dst, text, t.scaffold, t)
+	return t.encode(dst, text, t.scaffold, t)
 }
 
-// spaceOnlyLeads reports whether spaces stand at the start of tokens only.
-func spaceOnlyLeads(tokens map[string]int32) bool {
-	for s := range tokens {
-		if strings.Contains(strings.TrimLeft(s, metaspace), metaspace) {
-			return false
-		}
-	}
-	return true
+// spaceOnlyLeads reports whether spaces stand only at the start of a token.
+func spaceOnlyLeads(spelling string) bool {
+	return !strings.Contains(strings.TrimLeft(spelling, metaspace), metaspace)
 }
 
-func (t *unigram) encodePlain(dst []int32, text string) []int32 {
+func (t *unigram) encodePlain(dst []int32, text string, starts bool) []int32 {
 	l := t.lattices.Get().(*lattice)
 	defer t.lattices.Put(l)
 	l.text = l.text[:0]
 	from := len(dst)
-	spaceDue := t.cfg.addSpacePrefix && (from == 0 || t.Control(dst[from-1]))
+	spaceDue := t.cfg.addSpacePrefix && starts
 	for text != "" {
 		part, n := t.norm.next(text)
 		text = text[n:]

@@ -143,23 +143,26 @@ func (v *vocabulary) Size() int { return len(v.spellings) }
 func (v *vocabulary) Special() Special { return v.special }
 
 // plainEncoder is the algorithm of one kind of vocabulary, over text in which
-// no token is to be found by its spelling.
+// no token is to be found by its spelling. starts: nothing or a token found by
+// its spelling stands in front of the text.
 type plainEncoder interface {
-	encodePlain(dst []int32, text string) []int32
+	encodePlain(dst []int32, text string, starts bool) []int32
 }
 
 // encode cuts text at the tokens that m finds and gives what lies between to e.
-func encode(dst []int32, text string, m *matcher, e plainEncoder) []int32 {
+func (v *vocabulary) encode(dst []int32, text string, m *matcher, e plainEncoder) []int32 {
+	starts := len(dst) == 0 || v.Control(dst[len(dst)-1])
 	for text != "" {
 		start, length, id := m.next(text)
 		if start > 0 {
-			dst = e.encodePlain(dst, text[:start])
+			dst = e.encodePlain(dst, text[:start], starts)
 		}
 		if length == 0 {
 			break
 		}
 		dst = append(dst, id)
 		text = text[start+length:]
+		starts = true
 	}
 	return dst
 }

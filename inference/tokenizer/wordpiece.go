@@ -65,15 +65,15 @@ func newWordPiece(v vocabulary, cfg wordPieceConfig) (*wordPiece, error) {
 
 // Encode implements Tokenizer.
 func (t *wordPiece) Encode(dst []int32, text string) []int32 {
-	return encode(dst, text, t.userDefined, t)
+	return t.encode(dst, text, t.userDefined, t)
 }
 
 // EncodeScaffold implements Tokenizer.
 func (t *wordPiece) EncodeScaffold(dst []int32, text string) []int32 {
-	return encode(dst, text, t.scaffold, t)
+	return t.encode(dst, text, t.scaffold, t)
 }
 
-func (t *wordPiece) encodePlain(dst []int32, text string) []int32 {
+func (t *wordPiece) encodePlain(dst []int32, text string, _ bool) []int32 {
 	if t.cfg.stripAccents {
 		text = norm.NFD.String(text)
 	}
@@ -111,10 +111,10 @@ func (t *wordPiece) treat(r rune) treatment {
 	switch {
 	case t.cfg.cleanText && (r == 0 || r == utf8.RuneError):
 		return dropped
-	case unicode.IsSpace(r):
-		return between
 	case t.cfg.cleanText && isControl(r):
 		return dropped
+	case unicode.IsSpace(r):
+		return between
 	case t.cfg.stripAccents && unicode.Is(unicode.Mn, r):
 		return dropped
 	case isPunctuation(r), t.cfg.splitCJK && isCJK(r):
@@ -133,8 +133,12 @@ func (t *wordPiece) appendLower(word []byte, r rune) []byte {
 	return utf8.AppendRune(word, unicode.ToLower(r))
 }
 
-// isControl is category C (other) but for what counts as white space.
+// isControl is category C (other) but for tab and line ends. The other
+// characters of white space in that category, such as U+0085, count as control.
 func isControl(r rune) bool {
+	if r == '\t' || r == '\n' || r == '\r' {
+		return false
+	}
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co)
 }
 
@@ -181,66 +185,7 @@ func (t *wordPiece) flushWord(dst []int32, word []byte) []int32 {
 	return dst
 }
 
-// wordPiece reads a bert vocabulary. The format spells the start of a word with
-// "▁" and leaves the continuation mark away.
-func (g *ggufVocabulary) wordPiece() (Tokenizer, error) {
-	otherwise := noSpecial()
-	otherwise.BOS, otherwise.UNK, otherwise.SEP, otherwise.PAD, otherwise.MASK = 101, 100, 102, 0, 103
-	special, err := g.special(otherwise)
-	if err != nil {
-		return nil, err
-	}
-	g.respellWordPieces(special)
-	if special.CLS < 0 {
-		special.CLS = special.BOS
-	}
-	if special.EOS < 0 {
-		special.EOS = special.SEP
-	}
-	special.BOS, special.AddBOS, special.AddEOS = special.CLS, special.CLS >= 0, special.EOS >= 0
-	v, err := newVocabulary(g.tokens, g.kinds, special, g.wordBytes)
-	if err != nil {
-		return nil, err
-	}
-	lower := g.bool("normalizer.lowercase", true)
-	return newWordPiece(v, wordPieceConfig{
-		lowercase:    lower,
-		stripAccents: g.bool("normalizer.strip_accents", lower),
-		splitCJK:     true,
-		cleanText:    true,
-		maxWord:      maxWord,
-	})
-}
-
-// respellWordPieces brings the tokens back to BERT's own spelling and marks
-// those with a role.
-func (g *ggufVocabulary) respellWordPieces(s Special) {
-	spellings := make([]string, len(g.tokens))
-	for id, spelling := range g.tokens {
-		rest, starts := strings.CutPrefix(spelling, metaspace)
-		switch {
-		case starts:
-			spellings[id] = rest
-		case g.kinds[id] == kindNormal && !strings.HasPrefix(spelling, "["):
-			spellings[id] = continuation + spelling
-		default:
-			spellings[id] = spelling
-		}
-	}
-	g.tokens = spellings
-	for _, id := range []int32{s.BOS, s.EOS, s.PAD, s.CLS, s.SEP, s.MASK} {
-		if id >= 0 && g.kinds[id] == kindNormal {
-			g.kinds[id] = kindControl
-		}
-	}
-	if s.UNK >= 0 {
-		g.kinds[s.UNK] = kindUnknown
-	}
-}
-
 // wordBytes is a token in running text: a space before a word's first token.
-func (g *ggufVocabulary) wordBytes(id int) []byte { return wordBytes(g.tokens[id]) }
-
 func wordBytes(spelling string) []byte {
 	if rest, ok := strings.CutPrefix(spelling, continuation); ok {
 		return []byte(rest)

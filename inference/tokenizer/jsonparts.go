@@ -1,0 +1,300 @@
+package tokenizer
+
+import (
+	"encoding/base64"
+	"fmt"
+)
+
+// component is a normaliser, pre-tokenizer or post-processor of tokenizer.json
+// with the settings of all kinds at hand.
+type component struct {
+	Type string `json:"type"`
+
+	Normalizers   []component `json:"normalizers"`
+	Pretokenizers []component `json:"pretokenizers"`
+	Processors    []component `json:"processors"`
+
+	Prepend  string `json:"prepend"`
+	Content  string `json:"content"`
+	Charsmap string `json:"precompiled_charsmap"`
+	Pattern  struct {
+		String string `json:"String"`
+		Regex  string `json:"Regex"`
+	} `json:"pattern"`
+	Behavior string `json:"behavior"`
+	Invert   bool   `json:"invert"`
+
+	AddPrefixSpace   *bool  `json:"add_prefix_space"`
+	PrependScheme    string `json:"prepend_scheme"`
+	Replacement      string `json:"replacement"`
+	UseRegex         *bool  `json:"use_regex"`
+	IndividualDigits bool   `json:"individual_digits"`
+
+	CleanText   bool  `json:"clean_text"`
+	ChineseChar bool  `json:"handle_chinese_chars"`
+	StripAccent *bool `json:"strip_accents"`
+	Lowercase   bool  `json:"lowercase"`
+
+	Single        []templatePart           `json:"single"`
+	SpecialTokens map[string]templateToken `json:"special_tokens"`
+	Sep           processorToken           `json:"sep"`
+	Cls           processorToken           `json:"cls"`
+}
+
+type templatePart struct {
+	Special *struct {
+		ID string `json:"id"`
+	} `json:"SpecialToken"`
+}
+
+type templateToken struct {
+	IDs []int32 `json:"ids"`
+}
+
+// processorToken is ["</s>", 2].
+type processorToken [2]any
+
+// parts is the component as a list, sequences laid flat. A nil component has
+// none.
+func (c *component) parts() []component {
+	if c == nil {
+		return nil
+	}
+	if c.Type != "Sequence" {
+		return []component{*c}
+	}
+	var flat []component
+	for _, list := range [][]component{c.Normalizers, c.Pretokenizers, c.Processors} {
+		for i := range list {
+			flat = append(flat, list[i].parts()...)
+		}
+	}
+	return flat
+}
+
+// onlyNFC reports whether a normaliser is NFC; anything but that or none is
+// refused.
+func (c *component) onlyNFC() (bool, error) {
+	nfc := false
+	for _, p := range c.parts() {
+		if p.Type != "NFC" {
+			return false, fmt.Errorf("%w: normalizer %s before byte-level BPE", ErrUnsupported, p.Type)
+		}
+		nfc = true
+	}
+	return nfc, nil
+}
+
+// patterns are the regular expressions that pre-tokenizers are recognised by,
+// as published with the models.
+var patterns = map[string]string{
+	`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+`:                                          "gpt-2",
+	`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`: "llama-bpe",
+	`(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+`:      "qwen2",
+}
+
+// splitter recognises a byte-level pre-tokenizer by its content.
+func (c *component) splitter() (splitter, error) {
+	parts := c.parts()
+	if len(parts) == 0 || len(parts) > 2 {
+		return nil, fmt.Errorf("%w: pre-tokenizer of %d parts", ErrUnsupported, len(parts))
+	}
+	last := parts[len(parts)-1]
+	if last.Type != "ByteLevel" || last.AddPrefixSpace != nil && *last.AddPrefixSpace {
+		return nil, fmt.Errorf("%w: pre-tokenizer %s with add_prefix_space or in place of ByteLevel", ErrUnsupported, last.Type)
+	}
+	ownPattern := last.UseRegex == nil || *last.UseRegex
+	if len(parts) == 1 && ownPattern {
+		return newSplitter("gpt-2")
+	}
+	head := parts[0]
+	switch {
+	case len(parts) == 2 && head.Type == "Digits" && head.IndividualDigits && ownPattern:
+		return newSplitter("smollm")
+	case len(parts) == 2 && head.Type == "Split" && head.Behavior == "Isolated" && !head.Invert && !ownPattern:
+		name, ok := patterns[head.Pattern.Regex]
+		if !ok {
+			return nil, fmt.Errorf("%w: pre-tokenizer pattern %q", ErrUnsupported, head.Pattern.Regex)
+		}
+		return newSplitter(name)
+	}
+	return nil, fmt.Errorf("%w: pre-tokenizer %s with %s", ErrUnsupported, head.Type, last.Type)
+}
+
+// metaspacePrefix checks the normaliser and pre-tokenizer of a SentencePiece
+// BPE vocabulary and reports whether a space is put before the text.
+func (f *jsonFile) metaspacePrefix() (bool, error) {
+	prefix := false
+	for _, p := range f.file.Normalizer.parts() {
+		switch {
+		case p.Type == "Prepend" && p.Prepend == metaspace:
+			prefix = true
+		case p.Type == "Replace" && p.Pattern.String == " " && p.Content == metaspace:
+		default:
+			return false, fmt.Errorf("%w: normalizer %s before BPE with byte fallback", ErrUnsupported, p.Type)
+		}
+	}
+	for _, p := range f.file.PreTokenizer.parts() {
+		switch {
+		case p.Type == "Metaspace" && p.Replacement == metaspace:
+			prefix = prefix || p.prepends()
+		case p.Type == "Split" && p.Pattern.String == " ": // none is left after the normaliser
+		default:
+			return false, fmt.Errorf("%w: pre-tokenizer %s before BPE with byte fallback", ErrUnsupported, p.Type)
+		}
+	}
+	return prefix, nil
+}
+
+// prepends reports whether a Metaspace puts a space before the text.
+func (c *component) prepends() bool {
+	if c.PrependScheme != "" {
+		return c.PrependScheme != "never"
+	}
+	return c.AddPrefixSpace == nil || *c.AddPrefixSpace
+}
+
+// unigramConfig reads the normaliser and pre-tokenizer of a Unigram model. Runs
+// of white space are one space, as SentencePiece itself has it.
+func (f *jsonFile) unigramConfig() (unigramConfig, error) {
+	cfg := unigramConfig{}
+	for _, p := range f.file.Normalizer.parts() {
+		switch {
+		case p.Type == "Precompiled" && cfg.charsmap == nil:
+			var err error
+			if cfg.charsmap, err = base64.StdEncoding.DecodeString(p.Charsmap); err != nil {
+				return cfg, fmt.Errorf("%w: precompiled_charsmap: %w", ErrMalformed, err)
+			}
+		case p.Type == "Replace" && p.Pattern.Regex == " {2,}" && (p.Content == " " || p.Content == metaspace):
+			cfg.mergeWhitespace = true
+		default:
+			return cfg, fmt.Errorf("%w: normalizer %s before Unigram", ErrUnsupported, p.Type)
+		}
+	}
+	for _, p := range f.file.PreTokenizer.parts() {
+		switch {
+		case p.Type == "WhitespaceSplit":
+			cfg.mergeWhitespace = true
+		case p.Type == "Metaspace" && p.Replacement == metaspace:
+			cfg.addSpacePrefix = p.prepends()
+		default:
+			return cfg, fmt.Errorf("%w: pre-tokenizer %s before Unigram", ErrUnsupported, p.Type)
+		}
+	}
+	return cfg, nil
+}
+
+// bertConfig reads BERT's normaliser and pre-tokenizer.
+func (f *jsonFile) bertConfig() (wordPieceConfig, error) {
+	normalizers, split := f.file.Normalizer.parts(), f.file.PreTokenizer.parts()
+	if len(normalizers) != 1 || normalizers[0].Type != "BertNormalizer" {
+		return wordPieceConfig{}, fmt.Errorf("%w: WordPiece without BertNormalizer", ErrUnsupported)
+	}
+	if len(split) != 1 || split[0].Type != "BertPreTokenizer" {
+		return wordPieceConfig{}, fmt.Errorf("%w: WordPiece without BertPreTokenizer", ErrUnsupported)
+	}
+	n := normalizers[0]
+	cfg := wordPieceConfig{
+		lowercase:    n.Lowercase,
+		stripAccents: n.Lowercase,
+		splitCJK:     n.ChineseChar,
+		cleanText:    n.CleanText,
+		maxWord:      maxWord,
+	}
+	if n.StripAccent != nil {
+		cfg.stripAccents = *n.StripAccent
+	}
+	return cfg, nil
+}
+
+// configuredBERT is the same from tokenizer_config.json, with BERT's defaults.
+func (f *jsonFile) configuredBERT() wordPieceConfig {
+	set := func(v *bool, otherwise bool) bool {
+		if v == nil {
+			return otherwise
+		}
+		return *v
+	}
+	lower := set(f.config.Lowercase, true)
+	return wordPieceConfig{
+		lowercase:    lower,
+		stripAccents: set(f.config.StripAccent, lower),
+		splitCJK:     set(f.config.SplitCJK, true),
+		cleanText:    true,
+		maxWord:      maxWord,
+	}
+}
+
+// defaultBERTRoles names the roles that tokenizer_config.json leaves out.
+func (f *jsonFile) defaultBERTRoles() {
+	for _, role := range []struct {
+		name      *tokenName
+		otherwise tokenName
+	}{
+		{&f.config.UNK, "[UNK]"},
+		{&f.config.PAD, "[PAD]"},
+		{&f.config.CLS, "[CLS]"},
+		{&f.config.SEP, "[SEP]"},
+		{&f.config.MASK, "[MASK]"},
+	} {
+		if *role.name == "" {
+			*role.name = role.otherwise
+		}
+	}
+}
+
+// applyTemplate sets what the post-processor puts around a single text: at most
+// one token on each side. Those tokens take the roles of BOS and EOS.
+func (f *jsonFile) applyTemplate(s *Special) error {
+	for _, p := range f.file.PostProcessor.parts() {
+		before, after := int32(-1), int32(-1)
+		var err error
+		switch p.Type {
+		case "ByteLevel":
+			continue
+		case "TemplateProcessing":
+			before, after, err = p.around()
+		case "BertProcessing", "RobertaProcessing":
+			before, after = p.Cls.id(), p.Sep.id()
+		default:
+			err = fmt.Errorf("%w: post-processor %s", ErrUnsupported, p.Type)
+		}
+		if err != nil {
+			return err
+		}
+		if s.AddBOS = before >= 0; s.AddBOS {
+			s.BOS = before
+		}
+		if s.AddEOS = after >= 0; s.AddEOS {
+			s.EOS = after
+		}
+	}
+	return nil
+}
+
+func (t processorToken) id() int32 {
+	n, ok := t[1].(float64)
+	if !ok || n < 0 || n > 1<<30 {
+		return -1
+	}
+	return int32(n)
+}
+
+// around is the token before and the one behind the text of a template, -1 for
+// none.
+func (c *component) around() (before, after int32, err error) {
+	before, after = -1, -1
+	side := &before
+	for _, part := range c.Single {
+		if part.Special == nil {
+			side = &after
+			continue
+		}
+		token, ok := c.SpecialTokens[part.Special.ID]
+		if !ok || len(token.IDs) != 1 || *side >= 0 {
+			return -1, -1, fmt.Errorf("%w: post-processor template with %q", ErrUnsupported, part.Special.ID)
+		}
+		*side = token.IDs[0]
+	}
+	return before, after, nil
+}
