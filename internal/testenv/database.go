@@ -3,6 +3,7 @@ package testenv
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/url"
 	"os"
 	"os/exec"
@@ -56,6 +57,9 @@ func Database(tb testing.TB) *pgxpool.Pool {
 type server struct {
 	pg   *localpg.Server
 	made atomic.Int64
+	// watched is the watcher's input; kept here, for the garbage collector would
+	// close it.
+	watched io.Closer
 }
 
 // testServer starts the server at the first call.
@@ -80,27 +84,29 @@ func startServer() (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := stopAtExit(pg.PID(), dir); err != nil {
+	watched, err := stopAtExit(pg.PID(), dir)
+	if err != nil {
 		return nil, err
 	}
-	s := &server{pg: pg}
+	s := &server{pg: pg, watched: watched}
 	return s, s.prepare(ctx)
 }
 
 // stopAtExit leaves a watcher behind that waits for the end of its input, which
 // the system closes when this process ends, be it killed; then it stops the
 // server and removes the folder.
-func stopAtExit(pid int, dir string) error {
+func stopAtExit(pid int, dir string) (io.Closer, error) {
 	const script = `cat >/dev/null
 kill -INT "$0"; i=0
 while kill -0 "$0" 2>/dev/null && [ $i -lt 200 ]; do sleep 0.05; i=$((i+1)); done
 rm -rf "$1"`
 	cmd := exec.Command("sh", "-c", script, strconv.Itoa(pid), dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if _, err := cmd.StdinPipe(); err != nil {
-		return err
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
 	}
-	return cmd.Start()
+	return in, cmd.Start()
 }
 
 // prepare gives up durability, which tests need not, and makes the template.
