@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"math"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"ragd/inference/engine"
 	"ragd/inference/engine/enginetest"
 	"ragd/inference/model"
+	"ragd/inference/sample"
 )
 
 // What runs during a broken step fails; what waits and what comes later does
@@ -78,6 +80,43 @@ func TestWrongNumberOfRows(t *testing.T) {
 type rowless struct{ *enginetest.Decoder }
 
 func (rowless) Forward(model.Batch) ([][]float32, error) { return nil, nil }
+
+// Logits that cannot be drawn from end their own answer only.
+func TestBrokenLogitsFailOneRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dec := &poisoner{Decoder: enginetest.NewDecoder(16, 256)}
+		e, err := engine.New(dec, enginetest.Tokenizer{}, engine.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close(t.Context())
+		first, second := submit(t, e, request("first", 10)), submit(t, e, request("second", 10))
+		if a := readAll(t, first); !errors.Is(a.failed.Err, sample.ErrNotFinite) {
+			t.Errorf("first: %+v, want ErrNotFinite", a)
+		}
+		if a := readAll(t, second); a.done.Reason != engine.ReasonLength || len(a.tokens) != 10 {
+			t.Errorf("second: %+v, want all 10 tokens", a)
+		}
+		if st := e.Stats(); st.Failed != 1 || st.Completed != 1 || st.BlocksUsed != 0 {
+			t.Errorf("%+v, want 1 failed, 1 completed, no block used", st)
+		}
+	})
+}
+
+// poisoner is a decoder with a NaN in the first row of its fifth step.
+type poisoner struct {
+	*enginetest.Decoder
+	steps int
+}
+
+func (p *poisoner) Forward(b model.Batch) ([][]float32, error) {
+	time.Sleep(stepTime)
+	rows, err := p.Decoder.Forward(b)
+	if p.steps++; p.steps == 5 {
+		rows[0][42] = float32(math.NaN())
+	}
+	return rows, err
+}
 
 func TestCloseDrains(t *testing.T) {
 	dec := enginetest.NewDecoder(64, 256)

@@ -11,6 +11,7 @@ import (
 	"ragd/inference/engine"
 	"ragd/inference/engine/enginetest"
 	"ragd/inference/model"
+	"ragd/inference/sample"
 )
 
 func TestQueueIsBounded(t *testing.T) {
@@ -142,6 +143,8 @@ func TestRefusals(t *testing.T) {
 		if e.Window() != 64 {
 			t.Fatalf("window %d, want the 64 tokens of 4 blocks", e.Window())
 		}
+		hot := request("q", 1)
+		hot.Sampling.Temperature = -1
 		for _, c := range []struct {
 			name string
 			r    engine.Request
@@ -153,6 +156,8 @@ func TestRefusals(t *testing.T) {
 			{"negative answer", request("q", -1), engine.ErrInvalid, "max tokens is -1"},
 			{"an id past the vocabulary", engine.Request{Tokens: []int32{1, 258}, MaxTokens: 1}, engine.ErrInvalid, "token 1 is 258"},
 			{"a negative id", engine.Request{Tokens: []int32{-1}, MaxTokens: 1}, engine.ErrInvalid, "token 0 is -1"},
+			{"a negative temperature", hot, sample.ErrParams, "temperature is -1"},
+			{"the same, for the caller", hot, engine.ErrInvalid, "sampling"},
 		} {
 			_, err := e.Submit(t.Context(), c.r)
 			if !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.text) {

@@ -15,7 +15,9 @@ type Request struct {
 	// MaxTokens is the longest answer in tokens, at least 1. Memory for it is
 	// reserved when the request starts.
 	MaxTokens int
-	// Sampling says how tokens are drawn; the seed belongs to the request.
+	// Sampling says how tokens are drawn; the seed belongs to the request. The
+	// repetition penalty counts the answer only: an answer from given evidence has
+	// to repeat it.
 	Sampling sample.Params
 	// Stop are texts that end the answer and are not part of it.
 	Stop []string

@@ -9,7 +9,8 @@ type Stats struct {
 	// BlocksCached are those of the free ones that hold a prefix.
 	BlocksCached int
 
-	// The rest counts from the start.
+	// Counts from the start. Tokens of prompts count when they are scheduled,
+	// those of answers when they end.
 	Submitted, Completed, Cancelled, Failed, Refused int64
 	Steps                                            int64
 	InputTokens, CachedTokens, OutputTokens          int64

@@ -1,0 +1,151 @@
+package remote
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"ragd/inference/engine"
+)
+
+// answer is one request under way. It belongs to its goroutine.
+type answer struct {
+	feed   *engine.Feed
+	count  func(text string) int // tokens of text
+	prompt int                   // tokens sent
+	limit  int                   // bytes of text accepted
+
+	text   strings.Builder
+	usage  *usage
+	reason engine.Reason
+	sure   engine.Confidence
+	times  engine.Times
+}
+
+// maxBytes bounds the text of an answer: a server that sends more than any
+// vocabulary could mean by so many tokens is not believed.
+func maxBytes(tokens int) int { return 1024 * (min(tokens, 1<<20) + 1) }
+
+// maxLine bounds one line of the stream.
+const maxLine = 1 << 20
+
+// run sends the request and feeds the answer. The time a server takes to say
+// that it has begun is part of prefill.
+func (a *answer) run(ctx context.Context, send func() (*http.Response, error)) {
+	a.times.Scheduled = time.Now()
+	a.feed.Scheduled(engine.Scheduled{At: a.times.Scheduled})
+	err := a.read(send)
+	usage := a.tokens()
+	switch {
+	case err == nil:
+		a.feed.Finish("", engine.Done{Reason: a.reason, Usage: usage, Times: a.times, Confidence: a.sure})
+	case ctx.Err() != nil:
+		a.feed.Finish("", engine.Done{Reason: engine.ReasonCancelled, Usage: usage, Times: a.times, Confidence: a.sure})
+	default:
+		a.feed.Finish("", engine.Failed{Err: err, Usage: usage, Times: a.times})
+	}
+}
+
+// read goes through the server's events up to [DONE].
+func (a *answer) read(send func() (*http.Response, error)) error {
+	resp, err := send()
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, maxLine)
+	for lines.Scan() {
+		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data:"))
+		if !ok {
+			continue // a blank line, a comment, another field
+		}
+		data = bytes.TrimSpace(data)
+		if string(data) == "[DONE]" {
+			return a.check()
+		}
+		if err := a.event(data); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("remote: the answer broke off: %w", errors.Join(lines.Err(), io.ErrUnexpectedEOF))
+}
+
+func (a *answer) event(data []byte) error {
+	var c chunk
+	if err := json.Unmarshal(data, &c); err != nil {
+		return fmt.Errorf("remote: event that is no JSON: %w", err)
+	}
+	if c.Error != nil {
+		return fmt.Errorf("remote: the server failed: %s", c.Error.Message)
+	}
+	if c.Usage != nil {
+		a.usage = c.Usage
+	}
+	for i := range c.Choices {
+		if err := a.choice(&c.Choices[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (a *answer) choice(c *choice) error {
+	for _, l := range c.Logprobs.Tokens {
+		a.sure.Add(l)
+	}
+	for _, l := range c.Logprobs.Content {
+		a.sure.Add(l.Logprob)
+	}
+	if c.FinishReason != "" {
+		if a.reason = c.reason(); a.reason == "" {
+			return fmt.Errorf("remote: the answer ended with %q", c.FinishReason)
+		}
+	}
+	if c.Text == "" {
+		return nil
+	}
+	if a.text.Len()+len(c.Text) > a.limit {
+		return fmt.Errorf("remote: the answer is longer than %d bytes", a.limit)
+	}
+	a.times.Last = time.Now()
+	if a.times.FirstToken.IsZero() {
+		a.times.FirstToken = a.times.Last
+	}
+	a.text.WriteString(c.Text)
+	a.feed.Push(c.Text)
+	return nil
+}
+
+// check holds the server to its word once it has said all.
+func (a *answer) check() error {
+	if a.reason == "" {
+		return errors.New("remote: the answer ended without a finish_reason")
+	}
+	if a.usage != nil && a.usage.PromptTokens != a.prompt {
+		return fmt.Errorf("remote: the server counted %d prompt tokens where %d were sent: is the tokenizer that of its model?",
+			a.usage.PromptTokens, a.prompt)
+	}
+	return nil
+}
+
+// tokens is the server's count, or that of the own tokenizer when the server
+// did not come to say.
+func (a *answer) tokens() engine.Usage {
+	u := engine.Usage{InputTokens: a.prompt}
+	if a.usage != nil {
+		u.OutputTokens, u.CachedTokens = a.usage.CompletionTokens, a.usage.Details.CachedTokens
+		return u
+	}
+	if a.text.Len() > 0 {
+		u.OutputTokens = a.count(a.text.String())
+	}
+	return u
+}

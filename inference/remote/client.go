@@ -1,0 +1,157 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"ragd/inference/engine"
+	"ragd/inference/tokenizer"
+)
+
+// Config has the tunables of a client; a zero value takes the default.
+type Config struct {
+	// Key is sent as a bearer token when not empty.
+	Key string
+	// Window is the most tokens prompt and answer may have together; 0 leaves
+	// it to the server to refuse.
+	Window int
+	// MaxRequests is how many answers may be under way at once (32).
+	MaxRequests int
+	// HTTP does the requests; it must not bound the time of a whole answer.
+	HTTP *http.Client
+}
+
+// Client sends requests to one model of one server. Its methods are safe for
+// concurrent use.
+type Client struct {
+	endpoint string
+	model    string
+	tok      tokenizer.Tokenizer
+	cfg      Config
+
+	stop   context.Context // ends what runs when Close runs out of time
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu     sync.Mutex
+	active int
+	closed bool
+}
+
+// New makes a client for the model at base, such as http://127.0.0.1:8000/v1.
+func New(base, model string, tok tokenizer.Tokenizer, cfg Config) (*Client, error) {
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, fmt.Errorf("remote: %q is no http or https address", base)
+	}
+	if cfg.MaxRequests < 0 || cfg.Window < 0 {
+		return nil, fmt.Errorf("remote: MaxRequests %d and Window %d must not be negative", cfg.MaxRequests, cfg.Window)
+	}
+	if cfg.MaxRequests == 0 {
+		cfg.MaxRequests = 32
+	}
+	if cfg.HTTP == nil {
+		cfg.HTTP = &http.Client{}
+	}
+	c := &Client{endpoint: strings.TrimSuffix(base, "/") + "/completions", model: model, tok: tok, cfg: cfg}
+	c.stop, c.cancel = context.WithCancel(context.Background())
+	return c, nil
+}
+
+// Submit sends a request. It returns at once, with the errors of
+// engine.Engine.Submit; what the server says arrives as events.
+func (c *Client) Submit(ctx context.Context, r engine.Request) (*engine.Stream, error) {
+	if err := c.check(&r); err != nil {
+		return nil, err
+	}
+	body, err := encode(c.model, &r)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.enter(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	feed := engine.NewFeed(cancel)
+	feed.Queued(1)
+	a := &answer{
+		feed:   feed,
+		count:  func(text string) int { return len(c.tok.Encode(nil, text)) },
+		prompt: len(r.Tokens),
+		limit:  maxBytes(r.MaxTokens),
+		times:  engine.Times{Submitted: time.Now()},
+	}
+	go func() {
+		defer c.leave()
+		defer cancel()
+		defer context.AfterFunc(c.stop, cancel)()
+		a.run(ctx, func() (*http.Response, error) { return c.post(ctx, body) })
+	}()
+	return feed.Stream(), nil
+}
+
+func (c *Client) check(r *engine.Request) error {
+	switch {
+	case len(r.Tokens) == 0:
+		return fmt.Errorf("%w: the prompt has no tokens", engine.ErrInvalid)
+	case r.MaxTokens < 1:
+		return fmt.Errorf("%w: max tokens is %d, at least 1 is needed", engine.ErrInvalid, r.MaxTokens)
+	case r.Sampling.Grammar != nil:
+		return fmt.Errorf("%w: a grammar cannot be sent to a server", engine.ErrInvalid)
+	}
+	if err := r.Sampling.Validate(); err != nil {
+		return fmt.Errorf("%w: sampling: %w", engine.ErrInvalid, err)
+	}
+	if w := c.cfg.Window; w > 0 && (len(r.Tokens) > w || r.MaxTokens > w-len(r.Tokens)) {
+		return &engine.TooLongError{Tokens: len(r.Tokens) + r.MaxTokens, Window: w}
+	}
+	return nil
+}
+
+// enter takes a place.
+func (c *Client) enter() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return engine.ErrClosed
+	}
+	if c.active >= c.cfg.MaxRequests {
+		return &engine.QueueFullError{Waiting: c.active, Limit: c.cfg.MaxRequests}
+	}
+	c.active++
+	c.wg.Add(1)
+	return nil
+}
+
+func (c *Client) leave() {
+	c.mu.Lock()
+	c.active--
+	c.mu.Unlock()
+	c.wg.Done()
+}
+
+// Close lets answers finish until ctx ends, then cancels them.
+func (c *Client) Close(ctx context.Context) error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	idle := make(chan struct{})
+	go func() {
+		c.wg.Wait()
+		close(idle)
+	}()
+	defer c.cancel()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+	}
+	c.cancel()
+	<-idle
+	return context.Cause(ctx)
+}
