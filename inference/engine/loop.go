@@ -220,7 +220,7 @@ func (e *Engine) advance(s *sequence, logits []float32) {
 		e.stats.Failed++
 		e.end(s, "", s.failure(err))
 	case reason != "":
-		rest := s.heldBack(reason)
+		rest := s.detok.Flush()
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.stats.Completed++

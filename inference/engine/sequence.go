@@ -96,15 +96,6 @@ func (s *sequence) draw(logits []float32, tok tokenizer.Tokenizer, ends []int32)
 	return "", nil
 }
 
-// heldBack is the text that waited for what now will not come. After a stop
-// text there is none.
-func (s *sequence) heldBack(reason Reason) string {
-	if reason == ReasonStopString {
-		return ""
-	}
-	return s.detok.Flush()
-}
-
 // outcome is the last event of an answer that ended for a reason.
 func (s *sequence) outcome(reason Reason) Done {
 	return Done{Reason: reason, Usage: s.usage(), Times: s.times, Confidence: s.sure}
