@@ -280,8 +280,8 @@ keyDim:
 
 multiplied:
 	MOVQ         st+0(FP), DX
-	VPBROADCASTD n+40(FP), Y0
 	VBROADCASTSS scale+64(FP), Y1
+	VPBROADCASTD n+40(FP), Y0
 	VPCMPGTD     iota<>+0(SB), Y0, Y2
 	VPCMPGTD     iota<>+32(SB), Y0, Y0
 	VMOVUPS      minusInf<>+0(SB), Y4
@@ -593,8 +593,8 @@ keyDim:
 
 multiplied:
 	MOVQ         st+0(FP), BX
-	VPBROADCASTD n+40(FP), Y0
 	VBROADCASTSS scale+64(FP), Y1
+	VPBROADCASTD n+40(FP), Y0
 	VPCMPGTD     iota<>+0(SB), Y0, Y2
 	VPCMPGTD     iota<>+32(SB), Y0, Y0
 	VMOVUPS      minusInf<>+0(SB), Y4
@@ -1047,8 +1047,8 @@ keyDim:
 
 multiplied:
 	MOVQ         st+0(FP), BX
-	VPBROADCASTD n+40(FP), Y0
 	VBROADCASTSS scale+64(FP), Y1
+	VPBROADCASTD n+40(FP), Y0
 	VPCMPGTD     iota<>+0(SB), Y0, Y2
 	VPCMPGTD     iota<>+32(SB), Y0, Y0
 	VMOVUPS      minusInf<>+0(SB), Y4
@@ -1619,8 +1619,8 @@ keyDim:
 
 multiplied:
 	MOVQ         st+0(FP), BX
-	VPBROADCASTD n+40(FP), Y0
 	VBROADCASTSS scale+64(FP), Y1
+	VPBROADCASTD n+40(FP), Y0
 	VPCMPGTD     iota<>+0(SB), Y0, Y2
 	VPCMPGTD     iota<>+32(SB), Y0, Y0
 	VMOVUPS      minusInf<>+0(SB), Y4
@@ -2276,8 +2276,8 @@ keyDim:
 
 multiplied:
 	MOVQ         st+0(FP), DX
-	VPBROADCASTD n+40(FP), Y0
 	VBROADCASTSS scale+64(FP), Y1
+	VPBROADCASTD n+40(FP), Y0
 	VPCMPGTD     iota<>+0(SB), Y0, Y2
 	VPCMPGTD     iota<>+32(SB), Y0, Y0
 	VMOVUPS      minusInf<>+0(SB), Y4
@@ -2589,8 +2589,8 @@ keyDim:
 
 multiplied:
 	MOVQ         st+0(FP), BX
-	VPBROADCASTD n+40(FP), Y0
 	VBROADCASTSS scale+64(FP), Y1
+	VPBROADCASTD n+40(FP), Y0
 	VPCMPGTD     iota<>+0(SB), Y0, Y2
 	VPCMPGTD     iota<>+32(SB), Y0, Y0
 	VMOVUPS      minusInf<>+0(SB), Y4
@@ -3043,8 +3043,8 @@ keyDim:
 
 multiplied:
 	MOVQ         st+0(FP), BX
-	VPBROADCASTD n+40(FP), Y0
 	VBROADCASTSS scale+64(FP), Y1
+	VPBROADCASTD n+40(FP), Y0
 	VPCMPGTD     iota<>+0(SB), Y0, Y2
 	VPCMPGTD     iota<>+32(SB), Y0, Y0
 	VMOVUPS      minusInf<>+0(SB), Y4
@@ -3615,8 +3615,8 @@ keyDim:
 
 multiplied:
 	MOVQ         st+0(FP), BX
-	VPBROADCASTD n+40(FP), Y0
 	VBROADCASTSS scale+64(FP), Y1
+	VPBROADCASTD n+40(FP), Y0
 	VPCMPGTD     iota<>+0(SB), Y0, Y2
 	VPCMPGTD     iota<>+32(SB), Y0, Y0
 	VMOVUPS      minusInf<>+0(SB), Y4

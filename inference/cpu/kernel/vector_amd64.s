@@ -163,7 +163,7 @@ DATA magnitude<>+28(SB)/4, $0x7fffffff
 GLOBL magnitude<>(SB), RODATA|NOPTR, $32
 
 // func avx2Dot(a []float32, b []float32) float32
-// Requires: AVX, FMA3, SSE
+// Requires: AVX, FMA3
 TEXT ·avx2Dot(SB), $0-52
 	MOVQ   a_base+0(FP), AX
 	MOVQ   b_base+24(FP), CX
@@ -225,15 +225,14 @@ dotEnd:
 	VADDPS       X0, X1, X1
 	VHADDPS      X1, X1, X1
 	VHADDPS      X1, X1, X1
-	MOVSS        X1, ret+48(FP)
+	VMOVSS       X1, ret+48(FP)
 	VZEROUPPER
 	RET
 
 // func avx2Axpy(y []float32, a float32, x []float32)
-// Requires: AVX, AVX2, FMA3, SSE
+// Requires: AVX, FMA3
 TEXT ·avx2Axpy(SB), $0-56
-	MOVSS        a+24(FP), X0
-	VBROADCASTSS X0, Y0
+	VBROADCASTSS a+24(FP), Y0
 	MOVQ         y_base+0(FP), AX
 	MOVQ         x_base+32(FP), CX
 	MOVQ         y_len+8(FP), DX
@@ -300,10 +299,9 @@ updateEnd:
 	RET
 
 // func avx2Scale(y []float32, a float32)
-// Requires: AVX, AVX2, SSE
+// Requires: AVX
 TEXT ·avx2Scale(SB), $0-28
-	MOVSS        a+24(FP), X0
-	VBROADCASTSS X0, Y0
+	VBROADCASTSS a+24(FP), Y0
 	MOVQ         y_base+0(FP), AX
 	MOVQ         y_len+8(FP), CX
 	SUBQ         $0x08, CX
@@ -366,7 +364,7 @@ vector:
 	RET
 
 // func avx2DotF16(a *float32, b *uint16, n int) float32
-// Requires: AVX, F16C, FMA3, SSE
+// Requires: AVX, F16C, FMA3
 TEXT ·avx2DotF16(SB), $0-28
 	MOVQ   a+0(FP), AX
 	MOVQ   b+8(FP), CX
@@ -384,15 +382,14 @@ vector:
 	VADDPS       X0, X1, X1
 	VHADDPS      X1, X1, X1
 	VHADDPS      X1, X1, X1
-	MOVSS        X1, ret+24(FP)
+	VMOVSS       X1, ret+24(FP)
 	VZEROUPPER
 	RET
 
 // func avx2AxpyF16(y *float32, a float32, x *uint16, n int)
-// Requires: AVX, AVX2, F16C, FMA3, SSE
+// Requires: AVX, F16C, FMA3
 TEXT ·avx2AxpyF16(SB), $0-32
-	MOVSS        a+8(FP), X0
-	VBROADCASTSS X0, Y0
+	VBROADCASTSS a+8(FP), Y0
 	MOVQ         y+0(FP), AX
 	MOVQ         x+16(FP), CX
 	MOVQ         n+24(FP), DX
@@ -410,7 +407,7 @@ vector:
 	RET
 
 // func avx2RMSNorm(dst []float32, x []float32, w []float32, eps float32)
-// Requires: AVX, AVX2, FMA3, SSE
+// Requires: AVX, AVX2, FMA3
 TEXT ·avx2RMSNorm(SB), $0-76
 	MOVQ   x_base+24(FP), AX
 	VXORPS Y0, Y0, Y0
@@ -464,12 +461,11 @@ squaresEnd:
 	VHADDPS      X1, X1, X1
 	VHADDPS      X1, X1, X1
 	VMOVUPS      expOne<>+0(SB), Y0
-	MOVSS        eps+72(FP), X2
-	VXORPS       X3, X3, X3
+	VXORPS       X2, X2, X2
 	MOVQ         x_len+32(FP), AX
-	VCVTSI2SSQ   AX, X3, X3
-	VDIVSS       X3, X1, X1
-	VADDSS       X2, X1, X1
+	VCVTSI2SSQ   AX, X2, X2
+	VDIVSS       X2, X1, X1
+	VADDSS       eps+72(FP), X1, X1
 	VSQRTSS      X1, X1, X1
 	VDIVSS       X1, X0, X1
 	VBROADCASTSS X1, Y0
@@ -509,7 +505,7 @@ normEnd:
 	RET
 
 // func avx2LayerNorm(dst []float32, x []float32, w []float32, b []float32, eps float32)
-// Requires: AVX, AVX2, FMA3, SSE
+// Requires: AVX, AVX2, FMA3
 TEXT ·avx2LayerNorm(SB), $0-100
 	MOVQ   x_base+24(FP), AX
 	VXORPS Y0, Y0, Y0
@@ -626,12 +622,11 @@ squaresEnd:
 	VHADDPS      X2, X2, X2
 	VHADDPS      X2, X2, X2
 	VMOVUPS      expOne<>+0(SB), Y1
-	MOVSS        eps+96(FP), X3
-	VXORPS       X4, X4, X4
+	VXORPS       X3, X3, X3
 	MOVQ         x_len+32(FP), AX
-	VCVTSI2SSQ   AX, X4, X4
-	VDIVSS       X4, X2, X2
-	VADDSS       X3, X2, X2
+	VCVTSI2SSQ   AX, X3, X3
+	VDIVSS       X3, X2, X2
+	VADDSS       eps+96(FP), X2, X2
 	VSQRTSS      X2, X2, X2
 	VDIVSS       X2, X1, X2
 	VBROADCASTSS X2, Y1

@@ -143,9 +143,8 @@ func store(v []reg.VecVirtual, m Mem) {
 // softmax turns scores into weights relative to the new maximum of each query.
 func (t *tile) softmax() {
 	st := emit.Ptr("st")
-	n, scale := YMM(), YMM()
-	VPBROADCASTD(param("n"), n)
-	VBROADCASTSS(param("scale"), scale)
+	n, scale := YMM(), emit.Broadcast("scale")
+	VPBROADCASTD(emit.Arg("n"), n)
 	masks := emit.YMMs(2)
 	for h := range masks {
 		VPCMPGTD(t.iota.Offset(32*h), n, masks[h])
@@ -153,15 +152,6 @@ func (t *tile) softmax() {
 	for i := range t.queries {
 		t.softmaxRow(i, Mem{Base: st, Disp: 8 * i}, scale, masks)
 	}
-}
-
-// param is the stack slot of an argument.
-func param(name string) Mem {
-	b, err := Param(name).Resolve()
-	if err != nil {
-		panic(err) // the generator names a parameter that it did not declare
-	}
-	return b.Addr
 }
 
 func (t *tile) softmaxRow(i int, st Mem, scale reg.VecVirtual, masks []reg.VecVirtual) {

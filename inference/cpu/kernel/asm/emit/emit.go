@@ -5,6 +5,7 @@ import (
 	"math"
 
 	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/gotypes"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -100,11 +101,25 @@ func Len(name string) reg.GPVirtual {
 	return r
 }
 
+// Arg is the stack slot of an argument. (avo's Load and Store would move a
+// float with a legacy SSE instruction.)
+func Arg(name string) Mem { return slot(Param(name)) }
+
+// Result writes the lowest lane as the function's result.
+func Result(v reg.VecVirtual) { VMOVSS(v, slot(ReturnIndex(0))) }
+
+func slot(c gotypes.Component) Mem {
+	b, err := c.Resolve()
+	if err != nil {
+		panic(err) // the generator names what its signature does not have
+	}
+	return b.Addr
+}
+
 // Broadcast loads a float argument into every lane.
 func Broadcast(name string) reg.VecVirtual {
-	x, v := XMM(), YMM()
-	Load(Param(name), x)
-	VBROADCASTSS(x, v)
+	v := YMM()
+	VBROADCASTSS(Arg(name), v)
 	return v
 }
 

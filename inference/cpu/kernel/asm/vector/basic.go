@@ -22,7 +22,7 @@ func (e *emitter) basic() {
 		l.Load(emit.At(b).Offset(off), y)
 		VFMADD231PS(x, y, sums[i])
 	})
-	Store(total(sums), ReturnIndex(0))
+	emit.Result(total(sums))
 	emit.End()
 
 	emit.Begin("avx2Axpy", "func(y []float32, a float32, x []float32)", "is Set.Axpy.")

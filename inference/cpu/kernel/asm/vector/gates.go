@@ -51,14 +51,8 @@ func (e *emitter) gate(name, doc string, minusZ func(x, z reg.VecVirtual)) {
 // 7.1.26, whose error is at most 1.5e-7: GELU is off by at most 0.75e-7·|x| and
 // rounding. a stops at 20, where erfc vanishes, so that infinity gives infinity.
 func (e *emitter) gelu() {
-	consts := map[string]float32{
-		"geluEnd": 20, "geluP": float32(0.3275911 / math.Sqrt2), "geluHalf": 0.5, "geluMinusHalf": -0.5,
-	}
-	names := []string{"geluEnd", "geluP", "geluHalf", "geluMinusHalf"}
-	c := map[string]Mem{}
-	for _, n := range names {
-		c[n] = emit.FillF32(n, consts[n])
-	}
+	end, scale := emit.FillF32("geluEnd", 20), emit.FillF32("geluP", float32(0.3275911/math.Sqrt2))
+	half, minusHalf := emit.FillF32("geluHalf", 0.5), emit.FillF32("geluMinusHalf", -0.5)
 	var poly [5]Mem
 	for i, v := range [5]float32{1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592} {
 		poly[i] = emit.FillF32("geluPoly"+string(rune('0'+i)), v)
@@ -69,9 +63,9 @@ func (e *emitter) gelu() {
 		x, a, t, h, y := YMM(), YMM(), YMM(), YMM(), YMM()
 		l.Load(emit.At(p), x)
 		VANDPS(e.abs, x, a)
-		VMOVUPS(c["geluEnd"], t)
+		VMOVUPS(end, t)
 		VMINPS(a, t, a)
-		VMULPS(c["geluP"], a, t)
+		VMULPS(scale, a, t)
 		VADDPS(e.exp.One(), t, t)
 		VMOVUPS(e.exp.One(), h)
 		VDIVPS(t, h, t)
@@ -80,11 +74,11 @@ func (e *emitter) gelu() {
 			VFMADD213PS(k, t, h)
 		}
 		VMULPS(t, h, h)
-		VMULPS(c["geluMinusHalf"], a, y)
+		VMULPS(minusHalf, a, y)
 		VMULPS(a, y, y)
 		e.exp.Of(y)
 		VMULPS(y, h, h)
-		VMULPS(c["geluHalf"], a, a)
+		VMULPS(half, a, a)
 		VXORPS(y, y, y)
 		VMAXPS(x, y, x) // NaN stays: the second source wins
 		VFNMADD231PS(a, h, x)

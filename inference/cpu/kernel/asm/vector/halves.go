@@ -38,7 +38,7 @@ func (e *emitter) halves() {
 		VCVTPH2PS(emit.At(b), v)
 		VFMADD231PS(emit.At(a), v, sum)
 	})
-	Store(emit.Sum(sum), ReturnIndex(0))
+	emit.Result(emit.Sum(sum))
 	emit.End()
 
 	emit.Begin("avx2AxpyF16", "func(y *float32, a float32, x *uint16, n int)", "updates n × 8 values.")

@@ -71,10 +71,9 @@ func length() reg.VecVirtual {
 
 // rsqrtMean is 1/sqrt(sum/len(x) + eps) in every lane.
 func rsqrtMean(sum, one reg.VecVirtual) reg.VecVirtual {
-	r, eps := YMM(), XMM()
-	Load(Param("eps"), eps)
+	r := YMM()
 	VDIVSS(length(), sum, sum)
-	VADDSS(eps, sum, sum)
+	VADDSS(emit.Arg("eps"), sum, sum)
 	VSQRTSS(sum, sum, sum)
 	VDIVSS(sum, one.AsX(), sum)
 	VBROADCASTSS(sum, r)
