@@ -54,12 +54,9 @@ func (c *Chunker) appendUnits(out []unit, text string, b markdown.Block, room in
 }
 
 // cutProse cuts at sentence ends; a sentence that is too long is cut further.
-// Pieces leave room for the overlap beside them.
 func (c *Chunker) cutProse(out []unit, text string, start, end, room int) []unit {
-	limit := max(room-c.config.Overlap, room/4, 1)
-	tiles := sentenceTiles(text[start:end])
-	for _, t := range tiles {
-		out = append(out, c.fit(text, start+t.Start, start+t.End, limit)...)
+	for _, t := range sentenceTiles(text[start:end]) {
+		out = append(out, c.fit(text, start+t.Start, start+t.End, room)...)
 	}
 	return out
 }

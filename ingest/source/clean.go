@@ -28,6 +28,9 @@ func decodeInto(d *ingest.Document, data []byte, f format) error {
 	if t.replaced > 0 {
 		warn(d, "%d broken %s sequence(s) replaced by U+FFFD", t.replaced, t.charset)
 	}
+	if n := strings.Count(t.text, "\ufffd") - t.replaced; n > 0 {
+		warn(d, "%d U+FFFD already in the file: its text was damaged earlier", n)
+	}
 	d.Text = strings.TrimPrefix(t.text, "\ufeff")
 	if n := strings.Count(d.Text, "\x00"); n > 0 {
 		d.Text = zeros.ReplaceAllString(d.Text, " ")
