@@ -25,7 +25,7 @@ func (in *interp) filter(id string, v value, a arguments) (value, error) {
 		return fallback(v, a)
 	case "tojson":
 		return in.tojson(v, a)
-	case "string":
+	case "string", "safe": // nothing is escaped, so nothing is made safe
 		return in.str(v)
 	case "int":
 		return toInt(v, a)

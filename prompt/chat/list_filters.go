@@ -12,12 +12,14 @@ func (in *interp) listFilter(id string, v value, a arguments) (value, error) {
 		return in.selected(id, v, a)
 	case "map":
 		return in.mapped(v, a)
-	case "first", "last", "list", "reverse", "sort", "unique":
+	case "first", "last", "list", "reverse", "unique":
 		items, err := in.items(v)
 		if err != nil {
 			return nil, err
 		}
 		return in.sequence(id, v, items)
+	case "sort", "min", "max", "dictsort":
+		return in.ordered(id, v, a)
 	}
 	return nil, ErrUnsupported
 }
@@ -34,8 +36,6 @@ func (in *interp) sequence(id string, v value, items []value) (value, error) {
 			return undefined{"last of nothing"}, nil
 		}
 		return items[len(items)-1], nil
-	case "sort":
-		return sorted(items)
 	case "unique":
 		return in.unique(items)
 	case "reverse":
@@ -46,32 +46,6 @@ func (in *interp) sequence(id string, v value, items []value) (value, error) {
 		}
 	}
 	return &list{items: slices.Clone(items)}, nil
-}
-
-// sorted orders strings without regard to case, as Jinja2 does.
-func sorted(items []value) (value, error) {
-	out, err := sortBy(items, folded)
-	return &list{items: out}, err
-}
-
-func sortBy(items []value, key func(value) value) ([]value, error) {
-	out := slices.Clone(items)
-	var err error
-	slices.SortStableFunc(out, func(x, y value) int {
-		sign, ok := order(key(x), key(y))
-		if !ok {
-			err = fmt.Errorf("cannot compare %s and %s", typeName(x), typeName(y))
-		}
-		return sign
-	})
-	return out, err
-}
-
-func folded(v value) value {
-	if t, ok := v.(text); ok {
-		return changeCase("lower", t)
-	}
-	return v
 }
 
 func (in *interp) unique(items []value) (value, error) {
@@ -90,9 +64,17 @@ func (in *interp) unique(items []value) (value, error) {
 	return out, nil
 }
 
+// itemsIfAny is items, and nothing for none, false and the like.
+func (in *interp) itemsIfAny(v value) ([]value, error) {
+	if !truth(v) {
+		return nil, nil
+	}
+	return in.items(v)
+}
+
 // selected is select, reject, selectattr and rejectattr.
 func (in *interp) selected(id string, v value, a arguments) (value, error) {
-	items, err := in.items(v)
+	items, err := in.itemsIfAny(v)
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +143,7 @@ func attribute(v value, path text) (value, error) {
 
 // mapped is map(attribute=…, default=…) and map('filter', …).
 func (in *interp) mapped(v value, a arguments) (value, error) {
-	items, err := in.items(v)
+	items, err := in.itemsIfAny(v)
 	if err != nil {
 		return nil, err
 	}

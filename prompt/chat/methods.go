@@ -77,6 +77,8 @@ func textMethod(id string) textFunc {
 		return replaceText
 	case "find":
 		return findMethod
+	case "format":
+		return formatMethod
 	case "join":
 		return func(in *interp, t text, a arguments) (value, error) {
 			v, ok := a.get(0, "iterable")
@@ -239,4 +241,34 @@ func findMethod(_ *interp, t text, a arguments) (value, error) {
 		return int64(-1), nil
 	}
 	return int64(t.slice(0, i).length()), nil
+}
+
+// formatMethod fills each {} with the next argument; other fields are not
+// supported, since they can reach into values.
+func formatMethod(in *interp, t text, a arguments) (value, error) {
+	parts := t.splitBy("{}", -1)
+	for _, p := range parts {
+		if strings.ContainsAny(p.s, "{}") {
+			return nil, fmt.Errorf("fields other than {}: %w", ErrUnsupported)
+		}
+	}
+	if len(parts)-1 > len(a.pos) {
+		return nil, fmt.Errorf("%d fields for %d arguments", len(parts)-1, len(a.pos))
+	}
+	var b builder
+	for i, p := range parts {
+		b.add(p)
+		if i == len(parts)-1 {
+			break
+		}
+		arg, err := in.str(a.pos[i])
+		if err != nil {
+			return nil, err
+		}
+		b.add(arg)
+		if err := in.checkSize(b.len()); err != nil {
+			return nil, err
+		}
+	}
+	return b.text(), in.spend(b.len())
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"unicode/utf16"
 )
 
 // jsonWriter spells values as Python's json.dumps does with ensure_ascii off,
@@ -19,40 +20,48 @@ type jsonWriter struct {
 	comma      string
 	colon      string
 	sortedKeys bool
+	ascii      bool
 }
 
 func (in *interp) tojson(v value, a arguments) (value, error) {
 	w := &jsonWriter{in: in, org: contentOrigin(v, 0), comma: ", ", colon: ": "}
-	if x, ok := a.get(3, "sort_keys"); ok {
-		w.sortedKeys = truth(x)
-	}
-	if x, ok := a.get(1, "indent"); ok && x != nil {
-		var err error
-		if w.indent, err = indentOf(a, 1, "indent", 0); err != nil {
-			return nil, err
-		}
-		w.pretty, w.comma = true, ","
-	}
-	if x, ok := a.get(2, "separators"); ok && x != nil {
-		l, isList := x.(*list)
-		if !isList || len(l.items) != 2 {
-			return nil, fmt.Errorf("separators must be two strings")
-		}
-		sep := arguments{pos: l.items}
-		comma, err := sep.text(0, "item separator")
-		if err != nil {
-			return nil, err
-		}
-		colon, err := sep.text(1, "key separator")
-		if err != nil {
-			return nil, err
-		}
-		w.comma, w.colon = comma.s, colon.s
+	if err := w.configure(a); err != nil {
+		return nil, err
 	}
 	if err := w.value(v, 0); err != nil {
 		return nil, err
 	}
 	return w.b.text(), in.spend(w.b.len())
+}
+
+// configure reads the arguments ensure_ascii, indent, separators and sort_keys.
+func (w *jsonWriter) configure(a arguments) error {
+	ascii, _ := a.get(0, "ensure_ascii")
+	sortKeys, _ := a.get(3, "sort_keys")
+	w.ascii, w.sortedKeys = truth(ascii), truth(sortKeys)
+	if x, ok := a.get(1, "indent"); ok && x != nil {
+		var err error
+		if w.indent, err = indentOf(a, 1, "indent", 0); err != nil {
+			return err
+		}
+		w.pretty, w.comma = true, ","
+	}
+	x, ok := a.get(2, "separators")
+	if !ok || x == nil {
+		return nil
+	}
+	l, isList := x.(*list)
+	if !isList || len(l.items) != 2 {
+		return fmt.Errorf("separators must be two strings")
+	}
+	sep := arguments{pos: l.items}
+	comma, err := sep.text(0, "item separator")
+	if err != nil {
+		return err
+	}
+	colon, err := sep.text(1, "key separator")
+	w.comma, w.colon = comma.s, colon.s
+	return err
 }
 
 // contentOrigin is the origin of the first content inside v, else scaffold.
@@ -144,7 +153,7 @@ func (w *jsonWriter) dict(d *dict, depth int) error {
 	keys := d.keys
 	if w.sortedKeys {
 		var err error
-		if keys, err = sortBy(keys, func(k value) value { return k }); err != nil {
+		if keys, err = sortBy(keys, func(k value) (value, error) { return k, nil }, false); err != nil {
 			return err
 		}
 	}
@@ -172,11 +181,11 @@ func (w *jsonWriter) dict(d *dict, depth int) error {
 
 func (w *jsonWriter) str(t text) {
 	w.raw(`"`)
-	w.b.add(t.mapSpans(jsonEscape))
+	w.b.add(t.mapSpans(func(s string) string { return jsonEscape(s, w.ascii) }))
 	w.raw(`"`)
 }
 
-func jsonEscape(s string) string {
+func jsonEscape(s string, ascii bool) string {
 	var b strings.Builder
 	for _, r := range s {
 		switch {
@@ -193,8 +202,11 @@ func jsonEscape(s string) string {
 			b.WriteString(`\b`)
 		case r == '\f':
 			b.WriteString(`\f`)
-		case r < 0x20:
+		case r < 0x20, ascii && r > 0x7e && r < 0x10000:
 			fmt.Fprintf(&b, `\u%04x`, r)
+		case ascii && r >= 0x10000:
+			high, low := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
 		default:
 			b.WriteRune(r)
 		}
