@@ -67,9 +67,7 @@ func (r *Retriever) approximate(ctx context.Context, tx pgx.Tx, m model, where f
 
 // query runs one of the two statements.
 func query(ctx context.Context, tx pgx.Tx, sql string, m model, where filter, q retrieve.Query) ([]neighbour, error) {
-	args := pgx.NamedArgs{"question": pgvector.NewHalfVector(q.Vector), "collection": m.collection, "limit": q.Limit}
-	maps.Copy(args, where.args)
-	rows, err := tx.Query(ctx, sql, args)
+	rows, err := tx.Query(ctx, sql, queryArgs(m, where, q))
 	if err != nil {
 		return nil, err
 	}
@@ -77,6 +75,12 @@ func query(ctx context.Context, tx pgx.Tx, sql string, m model, where filter, q 
 		err = row.Scan(&n.chunk, &n.distance)
 		return n, err
 	})
+}
+
+func queryArgs(m model, where filter, q retrieve.Query) pgx.NamedArgs {
+	args := pgx.NamedArgs{"question": pgvector.NewHalfVector(q.Vector), "collection": m.collection, "limit": q.Limit}
+	maps.Copy(args, where.args)
+	return args
 }
 
 // source is the FROM and WHERE of both statements. The model's number is a
