@@ -22,7 +22,9 @@ func (o *embedTextRows) row(b *Backend, r int) {
 	x, other := o.x.row(r), b.hidden.row(r)
 	o.e.Tokens.(*matrix).row(x, int(b.step.tokens[r]))
 	if o.e.Types != nil {
-		o.e.Types.(*matrix).row(other, int(b.step.types[r]))
+		types := o.e.Types.(*matrix)
+		// RoBERTa models have one type, which both texts of a pair share.
+		types.row(other, min(int(b.step.types[r]), types.rows-1))
 		b.set.Add(x, other)
 	}
 	o.e.Positions.(*matrix).row(other, int(b.step.positions[r]))

@@ -247,4 +247,3 @@ func (c tinyModel) writeLayer(w *tinyWriter, p string) {
 		w.add(p+"attn_v.bias", plain, c.kv*c.dim)
 	}
 }
-

@@ -1,4 +1,4 @@
-"""An independent float32 forward pass of the decoder family, in numpy.
+"""An independent float32 forward pass of both model families, in numpy.
 
 It shares no code with the engine: it reads GGUF files by itself, turns every
 weight into float32 and computes the published formulas with full score
@@ -6,8 +6,14 @@ matrices. The golden files beside it are its output:
 
     python3 reference.py smollm2 SmolLM2-135M-Instruct.Q4_1.gguf prompts.json > smollm2_golden.json
     python3 reference.py tiny > tiny_golden.json
+    python3 reference.py tinybert > tinybert_golden.json
+    python3 reference.py embed MODEL texts.json > ../../encode/testdata/NAME_golden.json
+
+texts.json of the last holds [{"text", "tokens"}]; MODEL is a GGUF file or a Hugging Face folder.
 """
 import json
+import math
+import os
 import struct
 import sys
 
@@ -270,6 +276,98 @@ class Decoder:
         self.cache, self.length = {}, 0
 
 
+# --- encoders -----------------------------------------------------------------
+class Folder:
+    """A Hugging Face folder of BERT, its tensors under GGUF's names."""
+
+    NAMES = {"token_embd": "embeddings.word_embeddings", "position_embd": "embeddings.position_embeddings", "token_types": "embeddings.token_type_embeddings",
+             "token_embd_norm": "embeddings.LayerNorm"}
+    LAYER = {"attn_q": "attention.self.query", "attn_k": "attention.self.key", "attn_v": "attention.self.value", "attn_output": "attention.output.dense",
+             "attn_output_norm": "attention.output.LayerNorm", "ffn_up": "intermediate.dense", "ffn_down": "output.dense", "layer_output_norm": "output.LayerNorm"}
+
+    def __init__(self, path):
+        c = json.load(open(os.path.join(path, "config.json")))
+        self.meta = {"bert.block_count": c["num_hidden_layers"], "bert.attention.head_count": c["num_attention_heads"],
+                     "bert.attention.layer_norm_epsilon": c["layer_norm_eps"]}
+        raw = open(os.path.join(path, "model.safetensors"), "rb").read()
+        n = struct.unpack_from("<Q", raw)[0]
+        head = json.loads(raw[8:8 + n])
+        names = dict(self.NAMES)
+        for i in range(c["num_hidden_layers"]):
+            names.update({f"blk.{i}.{g}": f"encoder.layer.{i}.{h}" for g, h in self.LAYER.items()})
+        self.tensors = {}
+        for g, h in names.items():
+            for end in (".weight", ".bias"):
+                if h + end in head:
+                    a, b = head[h + end]["data_offsets"]
+                    self.tensors[g + end] = np.frombuffer(raw[8 + n + a:8 + n + b], "<f4").reshape(head[h + end]["shape"])
+
+    def get(self, name):
+        return self.tensors[name]
+
+
+def tinybert():
+    width, layers, ff, vocab = 48, 2, 80, 120
+    meta = {"bert.block_count": layers, "bert.attention.head_count": 4, "bert.attention.layer_norm_epsilon": 1e-12}
+    t = {"token_embd.weight": ([vocab, width], "noise"), "position_embd.weight": ([40, width], "noise"), "token_types.weight": ([2, width], "noise"),
+         "cls.weight": ([width, width], "matrix"), "cls.bias": ([width], "noise"), "cls.output.weight": ([3, width], "matrix"), "cls.output.bias": ([3], "noise")}
+    norms = ["token_embd_norm"]
+    for i in range(layers):
+        p = f"blk.{i}."
+        norms += [p + "attn_output_norm", p + "layer_output_norm"]
+        for n, r, c in [("attn_q", width, width), ("attn_k", width, width), ("attn_v", width, width), ("attn_output", width, width),
+                        ("ffn_up", ff, width), ("ffn_down", width, ff)]:
+            t[p + n + ".weight"], t[p + n + ".bias"] = ([r, c], "matrix"), ([r], "noise")
+    for n in norms:
+        t[n + ".weight"], t[n + ".bias"] = ([width], "gain"), ([width], "noise")
+    return Tiny(meta, t)
+
+
+erf = np.frompyfunc(math.erf, 1, 1)
+
+
+class Encoder:
+    def __init__(self, src):
+        self.w = {n: src.get(n) for n in src.tensors}
+        self.layers, self.heads = src.meta["bert.block_count"], src.meta["bert.attention.head_count"]
+        self.eps = src.meta["bert.attention.layer_norm_epsilon"]
+
+    def linear(self, x, name):
+        return x @ self.w[name + ".weight"].T + self.w[name + ".bias"]
+
+    def norm(self, x, name):
+        x = x.astype(np.float64)
+        x = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + self.eps)
+        return x.astype(F) * self.w[name + ".weight"] + self.w[name + ".bias"]
+
+    def rows(self, tokens, second=0):
+        n = len(tokens)
+        types = np.array([1 if 0 < second <= i else 0 for i in range(n)])
+        x = self.w["token_embd.weight"][np.array(tokens)] + self.w["position_embd.weight"][:n] + self.w["token_types.weight"][types]
+        x = self.norm(x, "token_embd_norm")
+        dim = x.shape[1] // self.heads
+        for i in range(self.layers):
+            p = f"blk.{i}."
+            q, k, v = (self.linear(x, p + a).reshape(n, self.heads, dim) for a in ("attn_q", "attn_k", "attn_v"))
+            out = np.empty_like(q)
+            for h in range(self.heads):
+                s = (q[:, h] @ k[:, h].T) * F(1 / np.sqrt(dim))
+                s = np.exp(s - s.max(axis=1, keepdims=True))
+                out[:, h] = (s / s.sum(axis=1, keepdims=True)) @ v[:, h]
+            x = self.norm(x + self.linear(out.reshape(n, -1), p + "attn_output"), p + "attn_output_norm")
+            u = self.linear(x, p + "ffn_up")
+            u = F(0.5) * u * (1 + erf(u / F(np.sqrt(2))).astype(F))
+            x = self.norm(x + self.linear(u, p + "ffn_down"), p + "layer_output_norm")
+        return x
+
+    def embed(self, tokens, second=0):
+        x = self.rows(tokens, second).mean(axis=0, dtype=np.float64)
+        return x / np.sqrt((x * x).sum())
+
+    def score(self, tokens, second):
+        return self.linear(np.tanh(self.linear(self.rows(tokens, second)[0], "cls")), "cls.output")
+
+
 # --- golden files --------------------------------------------------------------
 def num(x, digits=7):
     return float(f"{x:.{digits}g}")
@@ -296,7 +394,7 @@ def greedy(m, logits, n):
 def emit(header, key, rows):
     print("{" + f'"comment": {json.dumps(header)},\n"{key}": [')
     for i, row in enumerate(rows):
-        print(json.dumps(row, separators=(",", ":")) + ("," if i + 1 < len(rows) else ""))
+        print(json.dumps(row, separators=(",", ":"), ensure_ascii=False) + ("," if i + 1 < len(rows) else ""))
     print("]}")
 
 
@@ -308,6 +406,16 @@ def main():
             m = Decoder(make())
             tokens = [(7 * i * i + 3 * i + 1) % 160 for i in range(70)]
             rows.append({"model": name, "tokens": tokens, "logits": [num(x) for x in m.forward(tokens)]})
+    elif sys.argv[1] == "tinybert":
+        m = Encoder(tinybert())
+        for n, second in [(1, 0), (7, 3), (16, 0), (17, 9), (40, 21)]:
+            tokens = [(5 * i * i + n + i) % 120 for i in range(n)]
+            rows.append({"tokens": tokens, "second": second, "embedding": [num(x) for x in m.embed(tokens, second)],
+                         "scores": [num(x) for x in m.score(tokens, second)]})
+    elif sys.argv[1] == "embed":
+        m = Encoder(Folder(sys.argv[2]) if os.path.isdir(sys.argv[2]) else Gguf(sys.argv[2]))
+        for case in json.load(open(sys.argv[3])):
+            rows.append({**case, "vector": [round(float(x), 6) for x in m.embed(case["tokens"])]})
     else:
         m = Decoder(Gguf(sys.argv[2]))
         for tokens in json.load(open(sys.argv[3])):
