@@ -78,7 +78,6 @@ var errInterrupted = errors.New("the connection was lost")
 // long as each attempt brings something, and a few times when it does not.
 func (d *download) run(ctx context.Context) error {
 	const idleAttempts = 4
-	wait := 200 * time.Millisecond
 	for idle := 0; ; {
 		before := d.have()
 		err := d.attempt(ctx)
@@ -95,7 +94,7 @@ func (d *download) run(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
-		case <-time.After(wait << idle):
+		case <-time.After(d.hub.pause << idle):
 		}
 	}
 }
@@ -103,6 +102,9 @@ func (d *download) run(ctx context.Context) error {
 // attempt sends one request for what is missing and writes the answer.
 func (d *download) attempt(ctx context.Context) error {
 	have, etag := d.resumable()
+	if have > 0 && have == d.entry.size && d.entry.sha256 != "" {
+		return verifyFile(ctx, d.partial, d.entry.sha256, d.progress) // whole, but not yet in place
+	}
 	header := http.Header{}
 	if have > 0 {
 		header.Set("Range", fmt.Sprintf("bytes=%d-", have))

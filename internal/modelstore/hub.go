@@ -17,7 +17,10 @@ import (
 	"ragd/inference/gguf"
 )
 
-const hubPrefix = "hf:"
+const (
+	hubPrefix = "hf:"
+	hubPause  = 200 * time.Millisecond
+)
 
 var (
 	// ErrName says that a hub name is not OWNER/REPO/FILE.gguf[@REVISION].
@@ -32,6 +35,8 @@ var (
 type hub struct {
 	endpoint, token string
 	client          *http.Client
+	// pause is the wait before a lost connection is taken up again.
+	pause time.Duration
 	// create opens the file that a download goes to, for appending.
 	create func(path string) (partial, error)
 }
@@ -58,9 +63,10 @@ func parseReference(name string) (reference, error) {
 	if ref.revision == "" {
 		ref.revision = "main"
 	}
-	for part := range strings.SplitSeq(strings.Join(m[1:], "/"), "/") {
-		if part == "." || part == ".." {
-			return reference{}, fmt.Errorf("%w: %q is no name", ErrName, part)
+	whole := strings.Join([]string{ref.owner, ref.repo, ref.file, ref.revision}, "/")
+	for part := range strings.SplitSeq(whole, "/") {
+		if part == "" || part == "." || part == ".." {
+			return reference{}, fmt.Errorf("%w: %q is no part of a path", ErrName, part)
 		}
 	}
 	return ref, nil

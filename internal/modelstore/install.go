@@ -36,6 +36,9 @@ func (s *Store) install(ctx context.Context, r *recipe, progress Progress) error
 	built := filepath.Join(work, filepath.Base(place))
 	err = r.build(ctx, wheels, built, progress)
 	if err == nil {
+		err = context.Cause(ctx)
+	}
+	if err == nil {
 		err = replace(built, place)
 	}
 	return errors.Join(err, os.RemoveAll(work))

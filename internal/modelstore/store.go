@@ -83,6 +83,7 @@ func Open(home string) *Store {
 			endpoint: strings.TrimRight(envOr("HF_ENDPOINT", "https://huggingface.co"), "/"),
 			token:    os.Getenv("HF_TOKEN"),
 			client:   &http.Client{Transport: hubTransport()},
+			pause:    hubPause,
 			create:   openPartial,
 		},
 	}
