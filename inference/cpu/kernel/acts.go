@@ -9,6 +9,7 @@ type Acts struct {
 	Q          []int8    // rows·cols
 	D          []float32 // one scale a block
 	S          []float32 // one D·ΣQ a block
+	O          []int32   // one −128·ΣQ a block, for kernels that read signed weights as q+128
 }
 
 // Resize makes room for rows × cols values, cols being a multiple of BlockCols.
@@ -19,6 +20,7 @@ func (a *Acts) Resize(rows, cols int) {
 	a.Q = resize(a.Q, rows*cols)
 	a.D = resize(a.D, rows*cols/BlockCols)
 	a.S = resize(a.S, rows*cols/BlockCols)
+	a.O = resize(a.O, rows*cols/BlockCols)
 }
 
 func resize[T any](s []T, n int) []T {

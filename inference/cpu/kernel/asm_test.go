@@ -9,22 +9,31 @@ import (
 	"testing"
 )
 
-// generators are the commands of generate.go: directory and output name.
-var generators = []string{"matmul", "attend", "vector"}
+// generators are the commands of generate.go: output name, directory, flags.
+var generators = []struct {
+	out, dir string
+	flags    []string
+}{
+	{"matmul", "matmul", []string{"-isa", "avx2"}},
+	{"vnni", "matmul", []string{"-isa", "vnni"}},
+	{"attend", "attend", nil},
+	{"vector", "vector", nil},
+}
 
 // TestGenerated: the generators reproduce the committed assembly and stubs byte
 // for byte.
 func TestGenerated(t *testing.T) {
-	for _, name := range generators {
-		t.Run(name, func(t *testing.T) {
+	for _, g := range generators {
+		t.Run(g.out, func(t *testing.T) {
 			dir := t.TempDir()
 			work, bin := filepath.Join(dir, "asm"), filepath.Join(dir, "generator")
 			if err := os.Mkdir(work, 0o755); err != nil {
 				t.Fatal(err)
 			}
-			run(t, "asm", "go", "build", "-o", bin, "./"+name)
-			files := []string{name + "_amd64.s", name + "_amd64.go"}
-			run(t, work, bin, "-out", "../"+files[0], "-stubs", "../"+files[1], "-pkg", "kernel")
+			run(t, "asm", "go", "build", "-o", bin, "./"+g.dir)
+			files := []string{g.out + "_amd64.s", g.out + "_amd64.go"}
+			args := append(g.flags, "-out", "../"+files[0], "-stubs", "../"+files[1], "-pkg", "kernel")
+			run(t, work, bin, args...)
 			for _, f := range files {
 				if read(t, filepath.Join(dir, f)) != read(t, f) {
 					t.Errorf("%s is not what the generator writes: run go generate", f)

@@ -77,5 +77,5 @@ func avx2QuantizeRow(a *Acts, row int, x []float32) {
 		return
 	}
 	_ = x[a.Cols-1]
-	avx2Quantize(&a.Q[row*a.Cols], &a.D[row*blocks], &a.S[row*blocks], &x[0], blocks)
+	avx2Quantize(&a.Q[row*a.Cols], &a.D[row*blocks], &a.S[row*blocks], &a.O[row*blocks], &x[0], blocks)
 }

@@ -14,25 +14,30 @@ var benchShapes = []struct{ n, k int }{
 // BenchmarkMatMul reports integer operations (two a multiply-add) and weight
 // bytes a second on one thread.
 func BenchmarkMatMul(b *testing.B) {
-	for _, typ := range []Type{Q4_0, Q4_1, Q8_0, Q5_0, Q4_K, Q6_K} {
-		for _, s := range benchShapes {
-			if lay := layouts[typ]; s.k%lay.cols() != 0 {
-				continue
-			}
-			w := randomMatrix(b, newRand(1), typ, s.n, s.k)
-			for _, rows := range []int{1, 4, 32, 256} {
-				if s.n*rows > 4<<20 {
-					continue
+	for _, set := range Sets()[1:] {
+		for _, typ := range []Type{Q4_0, Q4_1, Q8_0, Q5_0, Q4_K, Q6_K} {
+			for _, s := range benchShapes {
+				if lay := layouts[typ]; s.k%lay.cols() == 0 {
+					benchMatMul(b, set, typ, s.n, s.k)
 				}
-				b.Run(fmt.Sprintf("%s/%dx%d/rows%d", typeNames[typ], s.n, s.k, rows), func(b *testing.B) {
-					a, dst, set := quantised(newRand(2), rows, s.k), make([]float32, rows*s.n), Best()
-					for b.Loop() {
-						set.MatMul(dst, s.n, a, 0, rows, w, 0, s.n)
-					}
-					rate(b, float64(2*s.n*s.k*rows), float64(w.Bytes()))
-				})
 			}
 		}
+	}
+}
+
+func benchMatMul(b *testing.B, set *Set, typ Type, n, k int) {
+	w := randomMatrix(b, newRand(1), typ, n, k)
+	for _, rows := range []int{1, 4, 32, 256} {
+		if n*rows > 4<<20 {
+			continue
+		}
+		b.Run(fmt.Sprintf("%s/%s/%dx%d/rows%d", set.Name, typeNames[typ], n, k, rows), func(b *testing.B) {
+			a, dst := quantised(newRand(2), rows, k), make([]float32, rows*n)
+			for b.Loop() {
+				set.MatMul(dst, n, a, 0, rows, w, 0, n)
+			}
+			rate(b, float64(2*n*k*rows), float64(w.Bytes()))
+		})
 	}
 }
 
@@ -48,16 +53,27 @@ func rate(b *testing.B, ops, bytes float64) {
 func BenchmarkAttend(b *testing.B) {
 	const dim, depth, heads = 64, 2048, 3
 	for _, rows := range []int{1, 3, 48} {
-		b.Run(fmt.Sprintf("rows%d", rows), func(b *testing.B) {
-			r, set := newRand(1), Best()
-			k, v, q := halves(r, depth*dim*heads), halves(r, depth*dim*heads), normals(r, rows*dim)
-			st, acc := make([]SoftmaxState, rows), make([]float32, rows*dim)
+		r, set := newRand(1), Best()
+		k, v, q := halves(r, depth*dim*heads), halves(r, depth*dim*heads), normals(r, rows*dim)
+		st, acc := make([]SoftmaxState, rows), make([]float32, rows*dim)
+		b.Run(fmt.Sprintf("F16/rows%d", rows), func(b *testing.B) {
 			for b.Loop() {
-				for j := 0; j < depth; j += attendRows {
-					set.AttendTile(st, acc, q, k[j*dim*heads:], v[j*dim*heads:], attendRows, dim*heads, 0.125)
+				for j := 0; j < depth*dim*heads; j += attendRows * dim * heads {
+					set.AttendTile(st, acc, q, k[j:], v[j:], attendRows, dim*heads, 0.125)
 				}
 			}
 			rate(b, float64(4*rows*dim*depth), float64(4*dim*depth))
+		})
+		kw, vw := make([]float32, len(k)), make([]float32, len(v))
+		portableFromF16(kw, k)
+		portableFromF16(vw, v)
+		b.Run(fmt.Sprintf("F32/rows%d", rows), func(b *testing.B) {
+			for b.Loop() {
+				for j := 0; j < depth*dim*heads; j += attendRows * dim * heads {
+					set.AttendTileF32(st, acc, q, kw[j:], vw[j:], attendRows, dim*heads, 0.125)
+				}
+			}
+			rate(b, float64(4*rows*dim*depth), float64(8*dim*depth))
 		})
 	}
 }

@@ -18,7 +18,7 @@ func TestMatMul(t *testing.T) {
 				w.data = guarded(t, w.data)
 				for rows := 1; rows <= 9; rows++ {
 					a := quantised(r, rows, cols)
-					a.Q, a.D, a.S = guarded(t, a.Q), guarded(t, a.D), guarded(t, a.S)
+					a.Q, a.D, a.S, a.O = guarded(t, a.Q), guarded(t, a.D), guarded(t, a.S), guarded(t, a.O)
 					checkMatMul(t, typ, a, w)
 				}
 			}
@@ -98,6 +98,7 @@ func TestMatMulExtremes(t *testing.T) {
 				}
 				for i := range a.S {
 					a.S[i] = a.D[i] * 32 * float32(q)
+					a.O[i] = -128 * 32 * int32(q)
 				}
 				checkMatMul(t, typ, a, w)
 			}
@@ -131,6 +132,23 @@ func TestBatchInvariance(t *testing.T) {
 				}
 			}
 			same(t, set.Name+" "+typeNames[typ], one, all)
+		}
+	}
+}
+
+// TestSetsAgree: assembly sets of one architecture give the same bits, so that
+// answers do not depend on how new the processor is.
+func TestSetsAgree(t *testing.T) {
+	r, sets := newRand(8), Sets()[1:]
+	for _, typ := range quantTypes {
+		a, w := quantised(r, 7, 512), randomMatrix(t, r, typ, 19, 512)
+		want, got := make([]float32, 7*19), make([]float32, 7*19)
+		for i, s := range sets {
+			s.MatMul(got, 19, a, 0, 7, w, 0, 19)
+			if i == 0 {
+				copy(want, got)
+			}
+			same(t, s.Name+" "+typeNames[typ], got, want)
 		}
 	}
 }

@@ -190,7 +190,7 @@ func TestActsResize(t *testing.T) {
 	a.Resize(4, 64)
 	q := &a.Q[0]
 	a.Resize(2, 64)
-	if &a.Q[0] != q || len(a.Q) != 128 || len(a.D) != 4 || len(a.S) != 4 {
+	if &a.Q[0] != q || len(a.Q) != 128 || len(a.D) != 4 || len(a.S) != 4 || len(a.O) != 4 {
 		t.Errorf("shrinking gave %d codes, %d scales, %d sums", len(a.Q), len(a.D), len(a.S))
 	}
 	a.Resize(8, 96)

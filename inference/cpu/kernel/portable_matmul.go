@@ -35,6 +35,7 @@ func portableQuantize(a *Acts, row int, x []float32) {
 		d := amax / 127
 		a.D[row*blocks+b] = d
 		a.S[row*blocks+b] = d * float32(sum)
+		a.O[row*blocks+b] = -128 * sum
 	}
 }
 

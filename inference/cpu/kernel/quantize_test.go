@@ -30,12 +30,15 @@ func TestQuantize(t *testing.T) {
 func guardedActs(t *testing.T, rows, cols int) *Acts {
 	a := new(Acts)
 	a.Resize(rows, cols)
-	a.Q, a.D, a.S = guarded(t, a.Q), guarded(t, a.D), guarded(t, a.S)
+	a.Q, a.D, a.S, a.O = guarded(t, a.Q), guarded(t, a.D), guarded(t, a.S), guarded(t, a.O)
 	return a
 }
 
 func sameActs(t *testing.T, name string, got, want *Acts) {
 	t.Helper()
+	if !slices.Equal(got.O, want.O) {
+		t.Fatalf("%s: offsets differ: %v, want %v", name, got.O, want.O)
+	}
 	if !slices.Equal(got.Q, want.Q) {
 		t.Fatalf("%s: codes differ:\n%v\n%v", name, got.Q, want.Q)
 	}
@@ -61,8 +64,8 @@ func checkQuantized(t *testing.T, name string, a *Acts, x []float32) {
 			}
 			sum += int(q)
 		}
-		if a.S[b] != d*float32(sum) {
-			t.Fatalf("%s: S is %g, want %g", name, a.S[b], d*float32(sum))
+		if a.S[b] != d*float32(sum) || a.O[b] != int32(-128*sum) {
+			t.Fatalf("%s: S is %g and O %d, want %g and %d", name, a.S[b], a.O[b], d*float32(sum), -128*sum)
 		}
 	}
 }

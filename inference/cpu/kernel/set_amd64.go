@@ -7,5 +7,9 @@ func nativeSets() []*Set {
 	if !cpu.X86.HasAVX2 || !cpu.X86.HasFMA || !cpu.X86.HasF16C {
 		return nil
 	}
-	return []*Set{avx2()}
+	sets := []*Set{avx2()}
+	if cpu.X86.HasAVX512F && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512VNNI {
+		sets = append(sets, avx512vnni())
+	}
+	return sets
 }

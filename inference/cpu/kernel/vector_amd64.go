@@ -87,4 +87,4 @@ func avx2RopeHalves(x []float32, cos []float32, sin []float32)
 // avx2Quantize quantises blocks of 32 values.
 //
 //go:noescape
-func avx2Quantize(q *int8, d *float32, s *float32, x *float32, blocks int)
+func avx2Quantize(q *int8, d *float32, s *float32, o *int32, x *float32, blocks int)

@@ -1357,22 +1357,23 @@ DATA quantFinite<>+24(SB)/4, $0x7f7fffff
 DATA quantFinite<>+28(SB)/4, $0x7f7fffff
 GLOBL quantFinite<>(SB), RODATA|NOPTR, $32
 
-// func avx2Quantize(q *int8, d *float32, s *float32, x *float32, blocks int)
+// func avx2Quantize(q *int8, d *float32, s *float32, o *int32, x *float32, blocks int)
 // Requires: AVX, AVX2
-TEXT ·avx2Quantize(SB), $0-40
+TEXT ·avx2Quantize(SB), $0-48
 	MOVQ    q+0(FP), AX
 	MOVQ    d+8(FP), CX
 	MOVQ    s+16(FP), DX
-	MOVQ    x+24(FP), BX
-	MOVQ    blocks+32(FP), SI
+	MOVQ    o+24(FP), BX
+	MOVQ    x+32(FP), SI
+	MOVQ    blocks+40(FP), DI
 	VMOVUPS magnitude<>+0(SB), Y0
 	VMOVDQU packOrder<>+0(SB), Y1
 
 block:
-	VMOVUPS      (BX), Y2
-	VMOVUPS      32(BX), Y3
-	VMOVUPS      64(BX), Y4
-	VMOVUPS      96(BX), Y5
+	VMOVUPS      (SI), Y2
+	VMOVUPS      32(SI), Y3
+	VMOVUPS      64(SI), Y4
+	VMOVUPS      96(SI), Y5
 	VPAND        Y0, Y2, Y6
 	VPAND        Y0, Y3, Y7
 	VPAND        Y0, Y4, Y8
@@ -1414,9 +1415,13 @@ block:
 	VPADDD       X6, X8, X8
 	VPHADDD      X8, X8, X8
 	VPHADDD      X8, X8, X8
-	VCVTDQ2PS    X8, X8
-	VMULSS       X7, X8, X7
+	VCVTDQ2PS    X8, X6
+	VMULSS       X7, X6, X7
 	VMOVSS       X7, (DX)
+	VPSLLD       $0x07, X8, X8
+	VPXOR        X6, X6, X6
+	VPSUBD       X8, X6, X8
+	VMOVD        X8, (BX)
 	VPACKSSDW    Y3, Y2, Y2
 	VPACKSSDW    Y5, Y4, Y4
 	VPACKSSWB    Y4, Y2, Y2
@@ -1425,8 +1430,9 @@ block:
 	ADDQ         $0x20, AX
 	ADDQ         $0x04, CX
 	ADDQ         $0x04, DX
-	ADDQ         $0x00000080, BX
-	DECQ         SI
+	ADDQ         $0x04, BX
+	ADDQ         $0x00000080, SI
+	DECQ         DI
 	JNZ          block
 	VZEROUPPER
 	RET

@@ -1,11 +1,27 @@
-// Command matmul generates the AVX2 products of the kernel package.
+// Command matmul generates the products of the kernel package: with -isa avx2
+// those of quantised and of float weights, with -isa vnni those of quantised
+// weights for AVX-512 VNNI on 256-bit registers.
 package main
 
-import . "github.com/mmcloughlin/avo/build"
+import (
+	"flag"
+	"log"
+
+	. "github.com/mmcloughlin/avo/build"
+)
 
 func main() {
+	isa := flag.String("isa", "avx2", "instruction set: avx2 or vnni")
+	flag.Parse()
 	ConstraintExpr("amd64")
-	quantised()
-	floats()
+	switch *isa {
+	case "avx2":
+		quantised("avx2", avx2Formats(), (*tile).avx2Codes)
+		floats()
+	case "vnni":
+		quantised("vnni", vnniFormats(), (*tile).vnniCodes)
+	default:
+		log.Fatalf("unknown instruction set %q", *isa)
+	}
 	Generate()
 }

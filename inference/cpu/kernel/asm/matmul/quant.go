@@ -18,9 +18,20 @@ type format struct {
 	mins bool
 	subs int
 	bias Mem // eight floats, when min = bias·d
+
+	// offset starts integer sums from O, which makes up for 128 in the codes.
+	offset bool
 }
 
 func (f *format) hasMin() bool { return f.mins || f.bias.Symbol.Name != "" }
+
+// perBlock is the argument with what the kernel wants of a block beside D.
+func (f *format) perBlock() string {
+	if f.offset {
+		return "o"
+	}
+	return "s"
+}
 
 func (f *format) header() int {
 	if f.mins {
@@ -36,34 +47,20 @@ func (f *format) scales() int {
 	return 8 * f.subs
 }
 
+const signature = "func(dst *float32, stride int, q *int8, cols int, d, s *float32, o *int32, w *byte, groups, strips int)"
+
 // Constants shared by all formats.
-var nibble, bit4, ones, spread Mem
+var nibble, bit4 Mem
 
-const signature = "func(dst *float32, stride int, q *int8, cols int, d, s *float32, w *byte, groups, strips int)"
-
-func quantised() {
+// quantised emits the kernels of one instruction set; codes emits the integer
+// part of a block.
+func quantised(isa string, formats []format, codes func(t *tile, off int)) {
 	nibble = emit.Fill32("nibble", 0x0f0f0f0f)
 	bit4 = emit.Fill32("bit4", 0x10101010)
-	ones = emit.Fill32("ones", 0x00010001)
-	// spread puts byte r of a repeated quadword into the high bytes of both
-	// halves of word r; VPSRAW 8 then leaves it sign-extended, twice.
-	spread = GLOBL("spread", 8|16)
-	for r := range 8 {
-		DATA(4*r, U32(0x00800080|uint32(r)<<8|uint32(r)<<24))
-	}
-	bias8, bias16 := emit.FillF32("bias8", -8), emit.FillF32("bias16", -16)
-	for _, f := range []format{
-		{name: "Q4_0", bits: 4, per: 1, bias: bias8},
-		{name: "Q4_1", bits: 4, per: 1, mins: true},
-		{name: "Q5_0", bits: 5, per: 1, bias: bias16},
-		{name: "Q5_1", bits: 5, per: 1, mins: true},
-		{name: "Q8_0", bits: 8, per: 1},
-		{name: "Q4_K", bits: 4, per: 8, mins: true, subs: 1},
-		{name: "Q5_K", bits: 5, per: 8, mins: true, subs: 1},
-		{name: "Q6_K", bits: 8, per: 8, subs: 2},
-	} {
+	for _, f := range formats {
 		for _, rows := range []int{1, 2, 4} {
-			newTile(f, rows).generate()
+			t := &tile{format: f, isa: isa, rows: rows, codes: codes}
+			t.generate()
 		}
 	}
 }
@@ -71,16 +68,16 @@ func quantised() {
 // tile emits one kernel: rows activation rows against strips of eight weight rows.
 type tile struct {
 	format
+	isa        string
 	rows       int
+	codes      func(t *tile, off int)
 	q, d, s    emit.Rows
 	head, w    reg.GPVirtual // current header and block
 	facc, iacc []reg.VecVirtual
 }
 
-func newTile(f format, rows int) *tile { return &tile{format: f, rows: rows} }
-
 func (t *tile) generate() {
-	emit.Begin(fmt.Sprintf("avx2%sx%d", t.name, t.rows), signature,
+	emit.Begin(fmt.Sprintf("%s%sx%d", t.isa, t.name, t.rows), signature,
 		fmt.Sprintf("multiplies %d activation rows by strips of %s weights.", t.rows, t.name))
 	dst := emit.Ptr("dst")
 	t.pointers()
@@ -111,7 +108,7 @@ func (t *tile) generate() {
 
 func (t *tile) pointers() {
 	q, cols := emit.Ptr("q"), emit.Ptr("cols")
-	d, s, dstride := emit.Ptr("d"), emit.Ptr("s"), GP64()
+	d, s, dstride := emit.Ptr("d"), emit.Ptr(t.perBlock()), GP64()
 	t.w = emit.Ptr("w")
 	MOVQ(cols, dstride) // a scale of four bytes for 32 columns of one byte
 	SHRQ(Imm(3), dstride)
@@ -153,19 +150,11 @@ func (t *tile) group() {
 // block emits one block of 32 columns whose scales lie off bytes after w.
 func (t *tile) block(off int) {
 	t.iacc = emit.YMMs(t.rows)
-	codes := off + t.scales()
-	switch t.bits {
-	case 4:
-		t.nibbles(off, codes)
-	case 5:
-		t.fives(off, codes)
-	case 8:
-		t.bytes(off, codes)
-	}
+	t.codes(t, off)
 	t.accumulate(off)
 	ADDQ(Imm(32), t.q.Base)
 	ADDQ(Imm(4), t.d.Base)
-	if t.hasMin() {
+	if t.hasMin() || t.offset {
 		ADDQ(Imm(4), t.s.Base)
 	}
 }

@@ -20,8 +20,9 @@ func (e *emitter) quantize() {
 	least := emit.FillF32("quantLeast", 127/math.MaxFloat32)
 	finite := emit.FillF32("quantFinite", math.MaxFloat32)
 
-	emit.Begin("avx2Quantize", "func(q *int8, d, s, x *float32, blocks int)", "quantises blocks of 32 values.")
-	q, d, s, x, n := emit.Ptr("q"), emit.Ptr("d"), emit.Ptr("s"), emit.Ptr("x"), emit.Ptr("blocks")
+	emit.Begin("avx2Quantize", "func(q *int8, d, s *float32, o *int32, x *float32, blocks int)", "quantises blocks of 32 values.")
+	q, d, s, o := emit.Ptr("q"), emit.Ptr("d"), emit.Ptr("s"), emit.Ptr("o")
+	x, n := emit.Ptr("x"), emit.Ptr("blocks")
 	magnitude, shuffle := YMM(), YMM()
 	VMOVUPS(e.abs, magnitude)
 	VMOVDQU(order, shuffle)
@@ -48,8 +49,14 @@ func (e *emitter) quantize() {
 	VMOVUPS(top.Offset(0), scale)
 	VDIVSS(scale, amax.AsX(), scale)
 	VMOVSS(scale, emit.At(d))
-	VMULSS(scale, intSum(v), scale)
+	sum, real := intSum(v), XMM()
+	VCVTDQ2PS(sum, real)
+	VMULSS(scale, real, scale)
 	VMOVSS(scale, emit.At(s))
+	VPSLLD(Imm(7), sum, sum)
+	VPXOR(real, real, real)
+	VPSUBD(sum, real, sum)
+	VMOVD(sum, emit.At(o))
 
 	VPACKSSDW(v[1], v[0], v[0])
 	VPACKSSDW(v[3], v[2], v[2])
@@ -59,6 +66,7 @@ func (e *emitter) quantize() {
 	ADDQ(Imm(32), q)
 	ADDQ(Imm(4), d)
 	ADDQ(Imm(4), s)
+	ADDQ(Imm(4), o)
 	ADDQ(U32(128), x)
 	DECQ(n)
 	JNZ(LabelRef("block"))
@@ -85,7 +93,7 @@ func largest(v []reg.VecVirtual, magnitude reg.VecVirtual) reg.VecVirtual {
 	return m[0]
 }
 
-// intSum is the sum of all lanes as a float.
+// intSum is the sum of all lanes.
 func intSum(v []reg.VecVirtual) reg.VecVirtual {
 	s, t, x := YMM(), YMM(), XMM()
 	VPADDD(v[1], v[0], s)
@@ -95,6 +103,5 @@ func intSum(v []reg.VecVirtual) reg.VecVirtual {
 	VPADDD(s.AsX(), x, x)
 	VPHADDD(x, x, x)
 	VPHADDD(x, x, x)
-	VCVTDQ2PS(x, x)
 	return x
 }
