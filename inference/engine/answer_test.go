@@ -11,6 +11,7 @@ import (
 
 	"ragd/inference/engine"
 	"ragd/inference/engine/enginetest"
+	"ragd/inference/model"
 	"ragd/inference/sample"
 )
 
@@ -159,6 +160,38 @@ func TestSameAnswerWithAndWithoutCaches(t *testing.T) {
 			t.Errorf("%s: took over %v tokens", name, cached)
 		}
 	}
+}
+
+func TestNoKVCacheRunsEverythingAgain(t *testing.T) {
+	dec := enginetest.NewDecoder(64, 256)
+	var rows []int
+	dec.Before = func(b model.Batch) error {
+		if b[0].Start != 0 {
+			t.Errorf("a piece begins at %d", b[0].Start)
+		}
+		rows = append(rows, b.Tokens())
+		return nil
+	}
+	inBubble(t, engine.Config{NoKVCache: true}, dec, func(t *testing.T, e *engine.Engine) {
+		run(t, e, request("0123456789", 4))
+	})
+	if want := []int{10, 11, 12, 13}; !slices.Equal(rows, want) {
+		t.Errorf("steps of %v tokens, want %v", rows, want)
+	}
+}
+
+func TestPenaltyCountsTheAnswer(t *testing.T) {
+	inBubble(t, engine.Config{}, enginetest.NewDecoder(16, 256), func(t *testing.T, e *engine.Engine) {
+		r := request("question", 20)
+		r.Sampling.RepetitionPenalty = sample.MaxRepetitionPenalty
+		drawn := make(map[int32]bool)
+		for _, id := range run(t, e, r).tokens {
+			if drawn[id] {
+				t.Errorf("token %d was drawn twice under the largest penalty", id)
+			}
+			drawn[id] = true
+		}
+	})
 }
 
 func TestTenantsShareNoPrefix(t *testing.T) {

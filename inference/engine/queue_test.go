@@ -112,6 +112,47 @@ func TestAdmissionNeverOvercommits(t *testing.T) {
 	})
 }
 
+// The last token of an answer is never run, so it takes no room.
+func TestLastTokenTakesNoRoom(t *testing.T) {
+	dec := enginetest.NewDecoder(2, 256)
+	dec.Before = slowly
+	inBubble(t, engine.Config{}, dec, func(t *testing.T, e *engine.Engine) {
+		first, second := submit(t, e, request("12345678", 9)), submit(t, e, request("abcdefgh", 9))
+		readAll(t, first)
+		if got := readAll(t, second).done.Times.Queue(); got > stepTime {
+			t.Errorf("the second request of 16 positions waited %v for its block", got)
+		}
+	})
+}
+
+// A step that mixes both is charged to the prompt without its decoding part.
+func TestMeasuredRates(t *testing.T) {
+	dec := enginetest.NewDecoder(64, 1024)
+	dec.Before = func(b model.Batch) error {
+		wait := stepTime
+		for _, piece := range b {
+			if n := len(piece.Tokens); n > 1 {
+				wait += time.Duration(n) * time.Millisecond
+			}
+		}
+		time.Sleep(wait)
+		return nil
+	}
+	inBubble(t, engine.Config{}, dec, func(t *testing.T, e *engine.Engine) {
+		if st := e.Stats(); st.PrefillRate != 0 || st.DecodeStep != 0 || st.Wait != 0 {
+			t.Errorf("before the first step: %+v", st)
+		}
+		decoding := submit(t, e, request("x", 30))
+		time.Sleep(5 * stepTime)
+		run(t, e, request(strings.Repeat("long", 50), 1))
+		st := e.Stats()
+		if st.PrefillRate < 999 || st.PrefillRate > 1001 || st.DecodeStep != stepTime {
+			t.Errorf("%v prompt tokens a second and %v a step, want 1000 and %v", st.PrefillRate, st.DecodeStep, stepTime)
+		}
+		readAll(t, decoding)
+	})
+}
+
 // A long prompt goes in pieces, and those who decode go on beside it.
 func TestLongPromptDoesNotStopDecoding(t *testing.T) {
 	dec := enginetest.NewDecoder(128, 2048)
