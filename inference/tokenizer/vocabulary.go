@@ -182,3 +182,14 @@ func Raw(t Tokenizer, text string) []int32 {
 	}
 	return ids
 }
+
+// Chat completes the ids of a rendered chat template: BOS goes in front where
+// the vocabulary asks for it and the template did not write it. Whatever the
+// template wrote stays as it is, twice if need be.
+func Chat(t Tokenizer, ids []int32) []int32 {
+	s := t.Special()
+	if !s.AddBOS || len(ids) > 0 && ids[0] == s.BOS {
+		return ids
+	}
+	return append([]int32{s.BOS}, ids...)
+}
