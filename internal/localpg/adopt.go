@@ -10,37 +10,33 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// adopt takes over a server that runs in the folder already. One that is
-// starting or shutting down is waited for: it answers in the end, or it is gone
-// and the folder is free.
-func (s *Server) adopt(ctx context.Context) error {
+// adopt takes over a server that runs in the folder already; nil says that there is
+// none. One that is starting or shutting down is waited for: it answers in the
+// end, or it is gone and the folder is free.
+func (s *Server) adopt(ctx context.Context) (*process, error) {
 	path := filepath.Join(s.lay.cluster, "postmaster.pid")
 	pid, socket, err := readPostmaster(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return nil, nil
 	}
 	if err != nil {
-		return fmt.Errorf("read %s: %w", path, err)
+		return nil, fmt.Errorf("read %s: %w", path, err)
 	}
-	if !isPostmaster(pid, s.lay.cluster) {
-		return clearStale(ctx, s.lay.cluster, socket)
+	p := &process{pid: pid, cluster: s.lay.cluster, socket: socket}
+	if !p.alive() {
+		return nil, clearStale(ctx, s.lay.cluster, socket)
 	}
-	s.proc = &process{pid: pid, cluster: s.lay.cluster}
-	s.socket = socket
-	if err := s.awaitReady(ctx); errors.Is(err, errGone) {
-		s.proc = nil
-		return clearStale(ctx, s.lay.cluster, socket)
-	} else if err != nil {
-		return fmt.Errorf("a PostgreSQL (process %d) runs in %s but does not answer: %w", pid, s.lay.data, err)
+	err = p.awaitReady(ctx)
+	if errors.Is(err, errGone) {
+		return nil, clearStale(ctx, s.lay.cluster, socket)
 	}
-	s.adopted = true
+	if err != nil {
+		return nil, fmt.Errorf("a PostgreSQL (process %d) runs in %s but does not answer: %w", pid, s.lay.data, err)
+	}
 	s.log.Info("database adopted", "pid", pid, "data", s.lay.data)
-	return nil
+	return p, nil
 }
 
 // clearStale removes the lock files of a server that is gone, in the cluster and
@@ -108,68 +104,4 @@ func readPostmaster(path string) (pid int, socket string, err error) {
 		socket = lines[4]
 	}
 	return pid, socket, nil
-}
-
-// SQLSTATE codes that say: try again.
-const (
-	cannotConnectNow   = "57P03"
-	tooManyConnections = "53300"
-)
-
-// errGone: the server ended while it was waited for.
-var errGone = errors.New("the server process ended")
-
-// awaitReady waits until the server accepts connections.
-func (s *Server) awaitReady(ctx context.Context) error {
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
-	for {
-		err := s.probe(ctx)
-		if err == nil {
-			return nil
-		}
-		if !s.proc.alive() {
-			return errGone
-		}
-		var pgErr *pgconn.PgError
-		if errors.As(err, &pgErr) && pgErr.Code != cannotConnectNow && pgErr.Code != tooManyConnections {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(ctx.Err(), err)
-		case <-s.proc.exited:
-		case <-tick.C:
-		}
-	}
-}
-
-func (s *Server) probe(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	conn, err := pgx.Connect(ctx, connURL(s.socket, "postgres"))
-	if err != nil {
-		return err
-	}
-	return conn.Close(ctx)
-}
-
-// createDatabase makes ragd's database in a new cluster.
-func (s *Server) createDatabase(ctx context.Context) error {
-	conn, err := pgx.Connect(ctx, connURL(s.socket, "postgres"))
-	if err != nil {
-		return fmt.Errorf("connect to the private database: %w", err)
-	}
-	defer conn.Close(ctx)
-	var found bool
-	if err := conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", database).Scan(&found); err != nil {
-		return fmt.Errorf("look for the database: %w", err)
-	}
-	if found {
-		return nil
-	}
-	if _, err := conn.Exec(ctx, "CREATE DATABASE "+database); err != nil {
-		return fmt.Errorf("create the database: %w", err)
-	}
-	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // initCluster makes the cluster when there is none. initdb works in a folder
@@ -59,7 +60,11 @@ func initdb(ctx context.Context, install, dir string, own owner) error {
 // takeCluster hands a cluster that lies under root's name (a restored backup)
 // to the user that the server runs as.
 func (o owner) takeCluster(dir string) error {
-	if !o.drop {
+	info, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("database cluster: %w", err)
+	}
+	if !o.drop || int(info.Sys().(*syscall.Stat_t).Uid) == o.uid {
 		return nil
 	}
 	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {

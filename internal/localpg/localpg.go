@@ -58,17 +58,21 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Server is a running private PostgreSQL.
+// Server is a running private PostgreSQL. It is started again when it ends
+// without Stop.
 type Server struct {
 	cfg     Config
 	lay     layout
 	log     *slog.Logger
 	lock    *os.File
-	socket  string // folder of the socket
-	proc    *process
+	url     string
 	adopted bool
-	trim    chan struct{} // closed to end the log trimmer
 
+	mu   sync.Mutex
+	proc *process
+
+	cancel  context.CancelFunc // ends supervise
+	watched sync.WaitGroup
 	stop    sync.Once
 	stopErr error
 }
@@ -94,12 +98,14 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	if err := s.bringUp(ctx); err != nil {
-		return nil, errors.Join(err, s.abandon())
+	p, err := s.bringUp(ctx)
+	if err != nil {
+		return nil, errors.Join(err, s.lock.Close())
 	}
-	go trimLog(s.lay.log, s.trim)
+	s.proc, s.adopted, s.url = p, p.adopted(), connURL(p.socket, database)
+	watch, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s.cancel = cancel
+	s.watched.Go(func() { s.supervise(watch) })
 	return s, nil
 }
 
@@ -123,7 +129,7 @@ func prepare(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{cfg: cfg, lay: lay, log: cfg.Logger, lock: lock, trim: make(chan struct{})}, nil
+	return &Server{cfg: cfg, lay: lay, log: cfg.Logger, lock: lock}, nil
 }
 
 // resolve creates the data folder and returns its real absolute path.
@@ -143,58 +149,69 @@ func resolve(dir string) (string, error) {
 }
 
 // bringUp adopts or starts the server and makes sure that its database exists.
-func (s *Server) bringUp(ctx context.Context) error {
-	if err := s.adopt(ctx); err != nil {
-		return err
+func (s *Server) bringUp(ctx context.Context) (*process, error) {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	p, err := s.adopt(ctx)
+	if err != nil {
+		return nil, err
 	}
-	if !s.adopted {
-		if err := s.launch(ctx); err != nil {
-			return err
+	if p == nil {
+		if p, err = s.launch(ctx); err != nil {
+			return nil, err
 		}
 	}
-	return s.createDatabase(ctx)
+	if err := createDatabase(ctx, p.socket); err != nil {
+		if !p.adopted() {
+			s.abandon(p)
+		}
+		return nil, err
+	}
+	return p, nil
 }
 
 // launch starts a new server process and waits until it answers.
-func (s *Server) launch(ctx context.Context) error {
+func (s *Server) launch(ctx context.Context) (*process, error) {
 	own, err := chooseOwner(s.lay.cluster)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := own.canReach(filepath.Join(s.cfg.Install, "bin"), s.lay.data); err != nil {
-		return err
+		return nil, err
 	}
 	if err := s.initCluster(ctx, own); err != nil {
-		return err
+		return nil, err
 	}
 	if err := writeAccess(s.lay.cluster, own); err != nil {
-		return fmt.Errorf("write access rules: %w", err)
+		return nil, fmt.Errorf("write access rules: %w", err)
 	}
-	if s.socket, err = socketFolder(s.lay.run, own); err != nil {
-		return err
+	socket, err := socketFolder(s.lay.run, own)
+	if err != nil {
+		return nil, err
 	}
-	if s.proc, err = spawn(s.cfg.Install, s.lay, s.socket, own); err != nil {
-		return err
+	p, err := spawn(s.cfg.Install, s.lay, socket, own)
+	if err != nil {
+		return nil, err
 	}
-	if err := s.awaitReady(ctx); err != nil {
-		return fmt.Errorf("PostgreSQL did not start: %w%s", err, logTail(s.lay.log))
+	if err := p.awaitReady(ctx); err != nil {
+		s.abandon(p)
+		return nil, fmt.Errorf("PostgreSQL did not start: %w%s", err, logTail(s.lay.log))
 	}
-	s.log.Info("database started", "pid", s.proc.pid, "user", own.name, "data", s.lay.data)
-	return nil
+	s.log.Info("database started", "pid", p.pid, "user", own.name, "data", s.lay.data)
+	return p, nil
 }
 
-// abandon undoes a failed Start: a server that this call started is stopped.
-func (s *Server) abandon() error {
-	if s.proc != nil && !s.adopted {
-		ctx, cancel := context.WithTimeout(context.Background(), quitTimeout)
-		defer cancel()
-		s.proc.stop(ctx, s.log)
+// abandon stops a server whose start failed; the failure is what is reported.
+func (s *Server) abandon(p *process) {
+	ctx, cancel := context.WithTimeout(context.Background(), quitTimeout)
+	defer cancel()
+	if err := p.stop(ctx, s.log); err != nil {
+		s.log.Error("database not stopped", "error", err)
 	}
-	return s.lock.Close()
 }
 
 // URL is the connection string of ragd's database, for pgx.
-func (s *Server) URL() string { return connURL(s.socket, database) }
+func (s *Server) URL() string { return s.url }
 
 func connURL(socket, db string) string {
 	q := url.Values{"host": {socket}, "port": {socketPort}, "user": {role}, "sslmode": {"disable"}}
@@ -205,7 +222,13 @@ func connURL(socket, db string) string {
 func (s *Server) Adopted() bool { return s.adopted }
 
 // PID is the process number of the server.
-func (s *Server) PID() int { return s.proc.pid }
+func (s *Server) PID() int { return s.process().pid }
+
+func (s *Server) process() *process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.proc
+}
 
 // Stop shuts the server down: open transactions are rolled back, sessions
 // closed. If that takes longer than 30 s or ctx ends, the server is told to quit
@@ -213,10 +236,15 @@ func (s *Server) PID() int { return s.proc.pid }
 // result.
 func (s *Server) Stop(ctx context.Context) error {
 	s.stop.Do(func() {
-		close(s.trim)
+		s.cancel()
+		s.watched.Wait()
 		ctx, cancel := context.WithTimeout(ctx, stopTimeout)
 		defer cancel()
-		err := s.proc.stop(ctx, s.log)
+		p := s.process()
+		err := p.stop(ctx, s.log)
+		if p.socket != s.lay.run {
+			_ = os.Remove(p.socket) // a temporary folder; one that is not empty stays
+		}
 		s.stopErr = errors.Join(err, s.lock.Close())
 	})
 	return s.stopErr

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -27,7 +28,11 @@ func TestMain(m *testing.M) {
 	if data := os.Getenv(holderEnv); data != "" {
 		hold(os.Getenv("LOCALPG_TEST_INSTALL"), data)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if dir, err := seed(); err == nil {
+		os.RemoveAll(filepath.Dir(dir))
+	}
+	os.Exit(code)
 }
 
 func hold(install, data string) {
@@ -52,6 +57,30 @@ func dataFolder(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return filepath.Join(dir, "pg")
+}
+
+// seed is a data folder with a finished cluster, made once; it saves initdb in the
+// tests that are about something else.
+var seed = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "localpg-seed-")
+	return filepath.Join(dir, "pg"), errors.Join(err, os.Chmod(dir, 0o755))
+})
+
+// seededFolder is a data folder that holds a cluster already.
+func seededFolder(t *testing.T) string {
+	t.Helper()
+	from, err := seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(from); err != nil {
+		stop(t, start(t, from))
+	}
+	data := dataFolder(t)
+	if out, err := exec.Command("cp", "-a", from, data).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	return data
 }
 
 func start(t *testing.T, data string) *localpg.Server {
@@ -123,7 +152,7 @@ func TestStartStop(t *testing.T) {
 // TestProcess: the server has its own process group (Ctrl-C passes it by) and
 // never runs as root.
 func TestProcess(t *testing.T) {
-	s := start(t, dataFolder(t))
+	s := start(t, seededFolder(t))
 	pgid, err := syscall.Getpgid(s.PID())
 	if err != nil || pgid != s.PID() {
 		t.Errorf("process group %d (%v), want its own, %d", pgid, err, s.PID())
@@ -138,7 +167,7 @@ func TestProcess(t *testing.T) {
 }
 
 func TestSecondIsRefused(t *testing.T) {
-	data := dataFolder(t)
+	data := seededFolder(t)
 	start(t, data)
 	_, err := localpg.Start(t.Context(), localpg.Config{Install: testenv.Model(t, "postgres"), Data: data})
 	if !errors.Is(err, localpg.ErrInUse) || !strings.Contains(err.Error(), strconv.Itoa(os.Getpid())) {
@@ -148,7 +177,7 @@ func TestSecondIsRefused(t *testing.T) {
 
 // TestAdopt: a ragd that is killed leaves its server, the next takes it over.
 func TestAdopt(t *testing.T) {
-	data := dataFolder(t)
+	data := seededFolder(t)
 	pid, kill := holder(t, data)
 	_, err := localpg.Start(t.Context(), localpg.Config{Install: testenv.Model(t, "postgres"), Data: data})
 	if !errors.Is(err, localpg.ErrInUse) {
@@ -168,7 +197,7 @@ func TestAdopt(t *testing.T) {
 
 // TestAfterCrash: holder and server are both killed; the next start recovers.
 func TestAfterCrash(t *testing.T) {
-	data := dataFolder(t)
+	data := seededFolder(t)
 	pid, kill := holder(t, data)
 	kill()
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
@@ -179,6 +208,30 @@ func TestAfterCrash(t *testing.T) {
 		t.Error("adopted a dead server")
 	}
 	queryString(t, s.URL(), "SELECT 'answers'")
+}
+
+// TestRevived: a server that ends under ragd's hands, by a crash or a clean stop
+// from outside, is back within seconds at the same address.
+func TestRevived(t *testing.T) {
+	s := start(t, seededFolder(t))
+	for _, sig := range []syscall.Signal{syscall.SIGKILL, syscall.SIGINT} {
+		old := s.PID()
+		if err := syscall.Kill(old, sig); err != nil {
+			t.Fatal(err)
+		}
+		deadline := time.Now().Add(time.Minute)
+		for s.PID() == old {
+			if time.Now().After(deadline) {
+				t.Fatalf("after %v: no new server", sig)
+			}
+			time.Sleep(50 * time.Millisecond)
+		}
+		queryString(t, s.URL(), "SELECT 'answers'")
+	}
+	stop(t, s)
+	if alive(s.PID()) {
+		t.Error("a revived server lives on after Stop")
+	}
 }
 
 // holder starts a server in another process and returns the server's number and
@@ -211,8 +264,7 @@ func holder(t *testing.T, data string) (pid int, kill func()) {
 
 // TestStalePidFile: after a reboot the number in postmaster.pid may be another's.
 func TestStalePidFile(t *testing.T) {
-	data := dataFolder(t)
-	stop(t, start(t, data))
+	data := seededFolder(t)
 	file := filepath.Join(data, "pgdata", "postmaster.pid")
 	text := fmt.Sprintf("%d\n%s\n0\n5432\n%s\n\n\n", os.Getpid(), filepath.Join(data, "pgdata"), filepath.Join(data, "run"))
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
@@ -236,6 +288,11 @@ func TestLongPath(t *testing.T) {
 	data := filepath.Join(dataFolder(t), strings.Repeat("long folder name, ", 8)+"\"데이터\"")
 	s := start(t, data)
 	queryString(t, s.URL(), "SELECT 'answers'")
+	socket := queryString(t, s.URL(), "SHOW unix_socket_directories")
+	stop(t, s)
+	if _, err := os.Stat(strings.Trim(socket, `"`)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("socket folder %s is left: %v", socket, err)
+	}
 }
 
 func TestBrokenInstall(t *testing.T) {
@@ -248,8 +305,7 @@ func TestBrokenInstall(t *testing.T) {
 // TestServerRefuses: when the server cannot start, the error shows its own words
 // and the folder is free again.
 func TestServerRefuses(t *testing.T) {
-	data := dataFolder(t)
-	stop(t, start(t, data))
+	data := seededFolder(t)
 	conf := filepath.Join(data, "pgdata", "postgresql.auto.conf")
 	if err := os.WriteFile(conf, []byte("no_such_setting = 1\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -275,7 +331,7 @@ func TestCancelledStart(t *testing.T) {
 }
 
 func TestStopInTransaction(t *testing.T) {
-	s := start(t, dataFolder(t))
+	s := start(t, seededFolder(t))
 	conn, err := pgx.Connect(t.Context(), s.URL())
 	if err != nil {
 		t.Fatal(err)

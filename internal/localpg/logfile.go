@@ -6,13 +6,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"time"
 )
 
-const (
-	maxLog       = 8 << 20 // bytes; the older half is dropped beyond it
-	trimInterval = time.Minute
-)
+// maxLog is the size in bytes beyond which the older half of the log is dropped.
+const maxLog = 8 << 20
 
 // openLog opens the server's log for appending. The server writes to the file
 // itself, so that it can outlive ragd.
@@ -21,20 +18,6 @@ func openLog(path string) (*os.File, error) {
 		return nil, err
 	}
 	return os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
-}
-
-// trimLog keeps the log bounded until done is closed.
-func trimLog(path string, done <-chan struct{}) {
-	tick := time.NewTicker(trimInterval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-done:
-			return
-		case <-tick.C:
-			_ = trim(path, maxLog) // tried again in a minute
-		}
-	}
 }
 
 // trim drops the older part of a log that has outgrown limit, in place: the

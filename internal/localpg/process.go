@@ -19,8 +19,12 @@ const pollInterval = 50 * time.Millisecond
 type process struct {
 	pid     int
 	cluster string
+	socket  string        // folder of the socket
 	exited  chan struct{} // closed when a child has ended; nil for an adopted server
 }
+
+// adopted says whether another process than this one started it.
+func (p *process) adopted() bool { return p.exited == nil }
 
 // settings are the server's parameters. Everything else keeps PostgreSQL's
 // default, above all fsync and full_page_writes.
@@ -70,7 +74,7 @@ func spawn(install string, lay layout, socket string, own owner) (*process, erro
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start PostgreSQL as %s: %w", own.name, err)
 	}
-	p := &process{pid: cmd.Process.Pid, cluster: lay.cluster, exited: make(chan struct{})}
+	p := &process{pid: cmd.Process.Pid, cluster: lay.cluster, socket: socket, exited: make(chan struct{})}
 	go func() {
 		defer close(p.exited)
 		_ = cmd.Wait() // how it ended stands in the server's log
