@@ -92,6 +92,8 @@ func member(obj, key value) (value, error) {
 	switch o := obj.(type) {
 	case undefined:
 		return nil, fmt.Errorf("%s is undefined", o.what)
+	case loopState:
+		return o.member(missing.what), nil
 	case *dict:
 		if v, ok := o.get(key); ok {
 			return v, nil

@@ -94,33 +94,11 @@ func (f loop) selected(in *interp) ([]value, error) {
 // pass runs the body for item i in a scope of its own.
 func (f loop) pass(in *interp, items []value, i int) (flow, error) {
 	defer in.push(in.vars)()
-	in.vars.vars["loop"] = loopState(items, i)
+	in.vars.vars["loop"] = loopState{items, i}
 	if err := in.bind(f.targets, items[i]); err != nil {
 		return flowNext, err
 	}
 	return f.body.exec(in)
-}
-
-// loopState is the loop variable. It is not a namespace that can be assigned.
-func loopState(items []value, i int) *dict {
-	n := int64(len(items))
-	neighbour := func(j int, what string) value {
-		if j < 0 || j >= len(items) {
-			return undefined{what}
-		}
-		return items[j]
-	}
-	d := &dict{}
-	d.put("index", int64(i)+1)
-	d.put("index0", int64(i))
-	d.put("revindex", n-int64(i))
-	d.put("revindex0", n-int64(i)-1)
-	d.put("first", i == 0)
-	d.put("last", int64(i) == n-1)
-	d.put("length", n)
-	d.put("previtem", neighbour(i-1, "previtem of the first item"))
-	d.put("nextitem", neighbour(i+1, "nextitem of the last item"))
-	return d
 }
 
 // bind gives a value to one name, or its parts to several.

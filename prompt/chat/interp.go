@@ -7,9 +7,9 @@ import (
 
 // The bounds of one rendering.
 const (
-	maxSteps  = 2_000_000 // nodes evaluated and items walked over
+	maxSteps  = 1_000_000 // nodes evaluated and items walked over
 	maxOutput = 16 << 20  // bytes of the rendered prompt, and of any string
-	maxWork   = 256 << 20 // bytes of all strings built on the way
+	maxWork   = 64 << 20  // bytes of all strings built on the way
 	maxDepth  = 1000      // evaluations inside one another
 )
 

@@ -278,6 +278,12 @@ func (l *lexer) number(rest string) {
 	if n+1 < len(rest) && rest[n] == '.' && digits(n+1) > n+1 {
 		n, kind = digits(n+1), tokFloat
 	}
+	if n < len(rest) && (rest[n] == 'e' || rest[n] == 'E') {
+		exp := n + 1 + len(signAt(rest, n+1))
+		if end := digits(exp); end > exp {
+			n, kind = end, tokFloat
+		}
+	}
 	l.emit(kind, rest[:n])
 	l.advance(n)
 }

@@ -3,9 +3,6 @@ package chat
 import (
 	"fmt"
 	"strings"
-
-	"golang.org/x/text/cases"
-	"golang.org/x/text/language"
 )
 
 // method is the bound method obj.id, nil when the type has none of that name.
@@ -139,7 +136,7 @@ func words(t text, limit int) []text {
 	for t = t.trim(isSpace, true, false); t.s != ""; t = t.trim(isSpace, true, false) {
 		end := strings.IndexFunc(t.s, isSpace)
 		if limit == 0 || end < 0 {
-			return append(out, t.trim(isSpace, false, limit == 0))
+			return append(out, t)
 		}
 		out = append(out, t.slice(0, end))
 		t = t.slice(end, len(t.s))
@@ -185,24 +182,6 @@ func affix(has func(s, affix string) bool) textFunc {
 		}
 		return false, nil
 	}
-}
-
-// changeCase keeps every character's origin, so it works span by span.
-func changeCase(id string, t text) text {
-	switch id {
-	case "upper":
-		return t.mapSpans(cases.Upper(language.Und).String)
-	case "lower":
-		return t.mapSpans(cases.Lower(language.Und).String)
-	case "title":
-		return t.mapSpans(cases.Title(language.Und).String)
-	}
-	offs := t.offsets()
-	if len(offs) == 1 {
-		return t
-	}
-	head, rest := t.slice(0, offs[1]), t.slice(offs[1], len(t.s))
-	return concat(changeCase("title", head), changeCase("lower", rest))
 }
 
 func replaceText(in *interp, t text, a arguments) (value, error) {

@@ -36,6 +36,8 @@ func (in *interp) repr(b *builder, v value, depth int) error {
 	switch v := v.(type) {
 	case text:
 		in.reprText(b, v)
+	case undefined:
+		b.addString("Undefined", origin{})
 	case *list:
 		return in.reprList(b, v, depth)
 	case *dict:

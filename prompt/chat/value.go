@@ -7,7 +7,7 @@ import (
 )
 
 // value is one of: nil (none), undefined, bool, int64, float64, text, *list,
-// *dict, *namespace and callable.
+// *dict, *namespace, loopState and callable.
 type value any
 
 // undefined is what a missing name or key gives; most uses of it are errors.
@@ -82,14 +82,6 @@ func (d *dict) set(k, v value) bool {
 
 func (d *dict) put(key string, v value) { d.set(scaffold(key), v) }
 
-func (d *dict) lookup(key string) (value, bool) {
-	i, ok := d.at[key]
-	if !ok {
-		return nil, false
-	}
-	return d.values[i], true
-}
-
 // pairs is the list of (key, value).
 func (d *dict) pairs() []value {
 	out := make([]value, len(d.keys))
@@ -163,6 +155,8 @@ func typeName(v value) string {
 		return "mapping"
 	case *namespace:
 		return "namespace"
+	case loopState:
+		return "loop"
 	}
 	return "function"
 }
