@@ -2,6 +2,7 @@ package source
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
@@ -23,19 +24,33 @@ func extractHTML(d *ingest.Document) error {
 	}
 	title := pageTitle(doc)
 	prune(doc)
-	c := converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin()))
-	out, err := c.ConvertNode(doc)
+	out, err := newConverter().ConvertNode(doc)
 	if err != nil {
 		return fmt.Errorf("html: %w", err)
 	}
+	text := strings.ReplaceAll(strings.ToValidUTF8(string(out), "\ufffd"), "\x00", " ")
 	d.Markdown = true
-	d.Text = strings.ReplaceAll(strings.ToValidUTF8(string(out), "\ufffd"), "\x00", " ")
+	d.Text = escapedUnderscore.ReplaceAllString(text, "${1}_")
 	d.Title = title
 	if d.Title == "" {
 		d.Title = firstHeading(d.Text)
 	}
 	return nil
 }
+
+// newConverter spends no characters on aligned columns; a first row without
+// header cells becomes the header, as a Markdown table needs one.
+func newConverter() *converter.Converter {
+	return converter.NewConverter(converter.WithPlugins(
+		base.NewBasePlugin(),
+		commonmark.NewCommonmarkPlugin(),
+		table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal), table.WithHeaderPromotion(true), table.WithSpanCellBehavior(table.SpanBehaviorMirror)),
+	))
+}
+
+// escapedUnderscore is an underscore inside a word, which needs no backslash in
+// Markdown: names such as OTEL_TRACES stay as they are searched for.
+var escapedUnderscore = regexp.MustCompile(`([\p{L}\p{N}_])\\_`)
 
 // pageTitle is the text of <title>.
 func pageTitle(n *html.Node) string {
