@@ -47,11 +47,13 @@ func Check(ctx context.Context, conn *pgx.Conn) error {
 	if msg := f.vectorFault(); msg != "" {
 		return unsuitable(f, msg)
 	}
+	if f.installed == nil {
+		if err := tryExtension(ctx, conn, f); err != nil {
+			return err
+		}
+	}
 	if msg := f.rightsFault(); msg != "" {
 		return unsuitable(f, msg)
-	}
-	if f.installed == nil {
-		return tryExtension(ctx, conn, f)
 	}
 	return nil
 }
