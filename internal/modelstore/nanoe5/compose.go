@@ -20,8 +20,11 @@ func sequences(table map[rune][]rune) []replacement {
 	}
 	for r := range rune(utf8.MaxRune + 1) {
 		composed := string(r)
+		if norm.NFD.IsNormalString(composed) {
+			continue
+		}
 		decomposed := norm.NFD.String(composed)
-		if decomposed == composed || utf8.RuneCountInString(decomposed) < 2 || norm.NFC.String(decomposed) != composed {
+		if utf8.RuneCountInString(decomposed) < 2 || norm.NFC.String(decomposed) != composed {
 			continue
 		}
 		to, replaced := table[r]

@@ -16,13 +16,15 @@ const (
 	unitValue    = 1 << 31
 )
 
+// block is the number of slots that a label can reach from one base.
+const block = 256
+
 // trieBuilder places nodes in a double array: the child of node n by label c
 // stands at n ^ distance(n) ^ c, its value at n ^ distance(n).
 type trieBuilder struct {
 	units []uint32
 	used  []bool // slot taken by a node or a value
 	bases []bool // n ^ distance(n) of some node; each must be its own
-	first int    // all bases below this one are taken
 }
 
 // buildTrie returns the double array of keys, which are sorted and differ.
@@ -36,10 +38,9 @@ func buildTrie(keys []trieKey) []uint32 {
 	return b.units
 }
 
-// grow makes room for at least n slots, in whole blocks of 256 so that XOR
-// with any label stays inside.
+// grow makes room for at least n slots, in whole blocks so that XOR with
+// any label stays inside.
 func (b *trieBuilder) grow(n int) {
-	const block = 256
 	size := (n + block - 1) / block * block
 	for len(b.units) < size {
 		b.units = append(b.units, 0)
@@ -92,12 +93,11 @@ func split(keys []trieKey, depth int) []group {
 	return groups
 }
 
-// findBase is the first base where the slots of all groups are free.
+// findBase is the first base, among those of the last blocks, where the slots
+// of all groups are free. Earlier blocks are nearly full and not worth a search.
 func (b *trieBuilder) findBase(groups []group) int {
-	for b.first < len(b.bases) && b.bases[b.first] {
-		b.first++
-	}
-	for base := b.first; ; base++ {
+	const window = 2 * block
+	for base := max(0, len(b.units)-window); ; base++ {
 		b.grow(base + 1)
 		if !b.bases[base] && b.fits(base, groups) {
 			return base
