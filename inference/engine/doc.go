@@ -14,12 +14,12 @@
 //	waiting ──► running (prefill ──► decode) ──► Done or Failed
 //	   └────────────┴── cancelled ──────────────► Done
 //
-// Invariants. A running sequence holds all blocks it can ever need. An ended one
-// holds none. The loop never waits for a reader: a Stream joins the text
-// of tokens not yet read into one Delta, so its size is bounded by the answer. A cancel
-// takes effect before the next step, also between the pieces of a long prompt.
-// What a sequence draws depends on its own tokens, seed and logits only, never
-// on the rest of the batch.
+// Invariants. A running sequence holds all blocks it can ever need. An ended
+// one holds none. The loop never waits for a reader: a Stream joins the text of
+// tokens not yet read into one Delta, so its size is bounded by the answer. A
+// cancel takes effect before the next step, also between the pieces of a long
+// prompt. What a sequence draws depends on its own tokens, seed and logits
+// only, never on the rest of the batch.
 //
 // The engine counts tokens as the decoder sees them: Usage.InputTokens is what
 // the request brought, Usage.OutputTokens is what was drawn, with the token that

@@ -162,8 +162,8 @@ func (e *Engine) enqueue(ctx context.Context, s *sequence) error {
 }
 
 // Close lets running answers finish until ctx ends, then cancels them. Those
-// that wait fail with ErrClosed at once. It returns ctx's error when answers were cut
-// short, and that of closing the decoder.
+// that wait fail with ErrClosed at once. It returns ctx's error when answers
+// were cut short, and that of closing the decoder.
 func (e *Engine) Close(ctx context.Context) error {
 	e.advancePhase(draining)
 	select {

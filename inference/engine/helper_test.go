@@ -24,8 +24,8 @@ func slowly(model.Batch) error {
 	return nil
 }
 
-// inBubble runs f with an engine in a bubble with a clock of its own. The bubble ends only
-// when every goroutine has: a leak fails the test.
+// inBubble runs f with an engine in a bubble with a clock of its own. The
+// bubble ends only when every goroutine has: a leak fails the test.
 func inBubble(t *testing.T, cfg engine.Config, dec *enginetest.Decoder, f func(*testing.T, *engine.Engine)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {

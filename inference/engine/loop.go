@@ -100,7 +100,7 @@ func (e *Engine) admit() {
 func (e *Engine) start(s *sequence) {
 	table, ok := e.loop.pool.Reserve(s.tokens, s.capacity(), s.tenant)
 	if !ok {
-		return // It stays in the queue.
+		return // It stays in the queue. Need is an upper bound, so this is not expected.
 	}
 	s.table, s.done = table, table.Cached()
 	s.times.Scheduled = time.Now()
@@ -119,8 +119,8 @@ func tenants(of []*sequence) []string {
 }
 
 // end gives the blocks of a running sequence back and then lets its reader
-// know, so that whoever has read the last event finds them free. The caller holds the
-// lock.
+// know, so that whoever has read the last event finds them free. The caller
+// holds the lock.
 func (e *Engine) end(s *sequence, rest string, last Event) {
 	e.stats.OutputTokens += int64(len(s.tokens) - s.prompt)
 	e.loop.pool.Release(s.table)
@@ -149,9 +149,9 @@ func (e *Engine) step() {
 	}
 }
 
-// guarded turns a panic in a step into an error. A fault in a kernel or a
-// tokenizer that one prompt sets off would otherwise end the whole service, with
-// every other request and the index connection in it. It is the only recover of the engine; the
+// guarded turns a panic in a step into an error. A fault in a kernel, a grammar
+// or a tokenizer that one prompt sets off would otherwise end the whole service
+// and every other request with it. It is the only recover of the engine; the
 // bookkeeping between steps is outside of it.
 func (e *Engine) guarded() (err error) {
 	defer func() {

@@ -149,6 +149,14 @@ func TestMeasuredRates(t *testing.T) {
 		if st.PrefillRate < 999 || st.PrefillRate > 1001 || st.DecodeStep != stepTime {
 			t.Errorf("%v prompt tokens a second and %v a step, want 1000 and %v", st.PrefillRate, st.DecodeStep, stepTime)
 		}
+		if st.Wait != 0 {
+			t.Errorf("a wait of %v with places free and no prompt ahead", st.Wait)
+		}
+		long := submit(t, e, request(strings.Repeat("another", 60), 1))
+		if got := e.Stats().Wait; got < 419*time.Millisecond || got > 421*time.Millisecond {
+			t.Errorf("a wait of %v behind a prompt of 420 tokens, want 420 ms", got)
+		}
+		readAll(t, long)
 		readAll(t, decoding)
 	})
 }

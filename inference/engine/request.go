@@ -16,8 +16,8 @@ type Request struct {
 	// reserved when the request starts.
 	MaxTokens int
 	// Sampling says how tokens are drawn; the seed belongs to the request. The
-	// repetition penalty counts the answer only: an answer from given evidence has
-	// to repeat it.
+	// repetition penalty counts the answer only: an answer from given evidence
+	// has to repeat it.
 	Sampling sample.Params
 	// Stop are texts that end the answer and are not part of it.
 	Stop []string
@@ -41,8 +41,7 @@ var (
 type QueueFullError struct {
 	Waiting int // requests that wait
 	Limit   int // how many may
-	// Wait is the predicted time until the requests ahead are done, 0 while no
-	// step was measured.
+	// Wait is Stats.Wait at that moment, 0 while no step was measured.
 	Wait time.Duration
 }
 

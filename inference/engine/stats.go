@@ -19,8 +19,9 @@ type Stats struct {
 	// that only decodes; 0 while not measured.
 	PrefillRate float64
 	DecodeStep  time.Duration
-	// Wait is the predicted time until all requests at hand are done, if each
-	// answer becomes as long as it may.
+	// Wait is the predicted time until the prompt of a newcomer would be run:
+	// until the prompts ahead are, and when all places are taken, until the
+	// requests ahead are done, each with the longest answer it may give.
 	Wait time.Duration
 }
 
@@ -98,12 +99,15 @@ func (e *Engine) measure() {
 	e.stats.BlocksUsed, e.stats.BlocksFree, e.stats.BlocksCached = pool.InUse(), pool.Free(), pool.Cached()
 }
 
-// wait predicts how long everything at hand takes. The caller holds the lock.
+// wait predicts what Stats.Wait says. The caller holds the lock.
 func (e *Engine) wait() time.Duration {
 	prompt, answer := e.pace.prompt, e.pace.answer
 	for _, s := range e.waiting {
 		prompt += s.prompt
 		answer += s.maxTokens
+	}
+	if e.stats.Running+len(e.waiting) < e.limits.Running {
+		answer = 0
 	}
 	steps := float64(answer) / float64(e.limits.Running)
 	return seconds(float64(prompt)*e.pace.prefill + steps*e.pace.decode)

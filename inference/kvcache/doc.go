@@ -12,9 +12,10 @@
 // block in use is never given out.
 //
 // A block enters the index once it is full, under hash(hash of the block before
-// it, its tokens, salt). The salt names model and tenant, so that a prompt of one tenant
-// neither reaches nor times the cache of another. A hash only finds a candidate: it
-// is taken when the block before it, the tokens and the salt are equal.
+// it, its tokens, salt). A pool serves one model and the salt names the tenant,
+// so that a prompt of one tenant neither reaches nor times the cache of
+// another. A hash only finds a candidate: it is taken when the block before it,
+// the tokens and the salt are equal.
 //
 // Two things hold throughout. A table holds a prefix of the index without gaps:
 // when a block becomes full and the index already has its like, the table

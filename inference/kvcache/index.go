@@ -40,8 +40,8 @@ func (p *Pool) find(hash uint64, parent int32, tokens []int32, salt string) int3
 }
 
 // prefix calls yield for each block of the index that tokens start with, in
-// order. The last token is never part of it: something must be left to run, or there
-// would be no logits.
+// order. The last token is never part of it: something must be left to run, or
+// there would be no logits.
 func (p *Pool) prefix(tokens []int32, salt string, yield func(id int32)) {
 	if p.noPrefix {
 		return

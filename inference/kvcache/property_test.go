@@ -9,8 +9,8 @@ import (
 	"ragd/inference/model"
 )
 
-// life is a pool beside a plain model of it: what the tables hold, and which tokens
-// were last written to each block.
+// life is a pool beside a plain model of it: what the tables hold, and which
+// tokens were last written to each block.
 type life struct {
 	pool    *Pool
 	running []*sequence

@@ -96,17 +96,23 @@ func TestAnswers(t *testing.T) {
 		{
 			"counted here, a token a byte",
 			[]string{`{"choices":[{"text":"값","finish_reason":"length"}]}`, `[DONE]`},
-			"값", engine.ReasonLength, engine.Usage{InputTokens: 3, OutputTokens: 3}, engine.Confidence{},
+			"값", engine.ReasonLength,
+			engine.Usage{InputTokens: 3, OutputTokens: 3},
+			engine.Confidence{},
 		},
 		{
 			"a stop text, probabilities in the other form",
 			[]string{`{"choices":[{"text":"a","finish_reason":"stop","stop_reason":"\n","logprobs":{"content":[{"logprob":-2}]}}]}`, `[DONE]`},
-			"a", engine.ReasonStopString, engine.Usage{InputTokens: 3, OutputTokens: 1}, engine.Confidence{Mean: -2, Min: -2, Tokens: 1},
+			"a", engine.ReasonStopString,
+			engine.Usage{InputTokens: 3, OutputTokens: 1},
+			engine.Confidence{Mean: -2, Min: -2, Tokens: 1},
 		},
 		{
 			"nothing",
 			[]string{`{"choices":[{"text":"","finish_reason":"stop"}]}`, `[DONE]`},
-			"", engine.ReasonStop, engine.Usage{InputTokens: 3}, engine.Confidence{},
+			"", engine.ReasonStop,
+			engine.Usage{InputTokens: 3},
+			engine.Confidence{},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -14,7 +14,8 @@ import (
 )
 
 // body is a request to /completions. The fields after stream_options are not
-// OpenAI's but vLLM's and llama.cpp's; they are sent only when they say something.
+// OpenAI's but vLLM's and llama.cpp's; they are sent only when they say
+// something.
 type body struct {
 	Model         string        `json:"model"`
 	Prompt        []int32       `json:"prompt"`

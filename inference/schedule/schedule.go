@@ -2,14 +2,14 @@
 // in, numbers out.
 //
 // Admission reserves: a sequence starts only when the blocks for its prompt and
-// its longest possible answer are free, so that a running answer is never stopped, swapped or
-// computed again for lack of memory. The price is that blocks reserved for an
-// answer that ends early stood idle.
+// its longest possible answer are free, so that a running answer is never
+// stopped, swapped or computed again for lack of memory. The price is that
+// blocks reserved for an answer that ends early stood idle.
 //
 // Waiting sequences are taken in the order of their arrival, but the tenant
-// with the fewest running sequences comes first. A sequence that does not fit holds
-// up those behind it: passing it by would let short requests keep a long one
-// out for ever.
+// with the fewest running sequences comes first. A sequence that does not fit
+// holds up those behind it: passing it by would let short requests keep a long
+// one out for ever.
 package schedule
 
 import "slices"
@@ -68,10 +68,10 @@ func Admit(order []int, running, free int, l Limits, need func(i int) int) int {
 }
 
 // Plan shares the rows of a step. Pending is, for each running sequence, how
-// many of its tokens are not in the cache yet: one while it decodes, more while its
-// prompt is prefilled. Plan appends to dst how many each may run now: first one
-// for each that decodes, then pieces of prompts in the order given, as far as
-// the rows go.
+// many of its tokens are not in the cache yet: one while it decodes, more while
+// its prompt is prefilled. Plan appends to dst how many each may run now: first
+// one for each that decodes, then pieces of prompts in the order given, as far
+// as the rows go.
 func Plan(dst []int, pending []int, l Limits) []int {
 	rows := l.StepTokens
 	start := len(dst)

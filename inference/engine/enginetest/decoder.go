@@ -12,8 +12,8 @@ import (
 
 // Decoder is a deterministic model.Decoder. Like a real one it keeps what it
 // was given in cache blocks and reads it back through the block table, so that
-// a wrong table shows as a wrong answer. The logits of a position depend on all tokens
-// up to it and on nothing else.
+// a wrong table shows as a wrong answer. The logits of a position depend on all
+// tokens up to it and on nothing else.
 type Decoder struct {
 	// Next, when set, is the token after a sequence. Otherwise logits are drawn
 	// from a generator seeded with the sequence.
