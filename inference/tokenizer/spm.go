@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 )
 
@@ -21,9 +22,10 @@ type sentencePiece struct {
 	ranks   []uint32
 	merges  *pairTable
 	byteIDs [256]int32
-	// wordsApart: no token holds a "▁" behind another character, so that
-	// every word can be merged alone.
-	wordsApart bool
+	joins   joins
+	// whole[id] tells whether the spelling of a token merges to that token; it is
+	// found out when first asked.
+	whole      []atomic.Uint32
 	workspaces sync.Pool // of *spmWorkspace
 }
 
@@ -33,7 +35,8 @@ type spmWorkspace struct {
 }
 
 func newSentencePiece(v vocabulary, addSpacePrefix bool) *sentencePiece {
-	t := &sentencePiece{vocabulary: v, addSpacePrefix: addSpacePrefix, wordsApart: true}
+	t := &sentencePiece{vocabulary: v, addSpacePrefix: addSpacePrefix}
+	t.whole = make([]atomic.Uint32, len(v.spellings))
 	t.workspaces.New = func() any { return new(spmWorkspace) }
 	for b := range t.byteIDs {
 		t.byteIDs[b] = v.special.UNK
@@ -42,9 +45,8 @@ func newSentencePiece(v vocabulary, addSpacePrefix bool) *sentencePiece {
 		}
 	}
 	for s, id := range v.ids {
-		if t.mergeable(id) && !spaceOnlyLeads(s) {
-			t.wordsApart = false
-			break
+		if t.mergeable(id) {
+			t.joins.add(s)
 		}
 	}
 	return t
@@ -93,22 +95,14 @@ func (t *sentencePiece) encodePlain(dst []int32, text string, starts bool) []int
 }
 
 // word is the length of the first part of text that merges alone, at most
-// maxPiece bytes: up to a space that follows neither another one nor "▁".
+// maxPiece bytes.
 func (t *sentencePiece) word(text string) int {
-	n := len(text)
-	if t.wordsApart {
-		n = wordEnd(text)
-	}
-	return cut(text[:n], maxPiece)
-}
-
-func wordEnd(text string) int {
-	for i := 1; i < len(text); i++ {
-		if text[i] == ' ' && text[i-1] != ' ' && !strings.HasSuffix(text[:i], metaspace) {
+	for i := 1; i < min(len(text), maxPiece); i++ {
+		if text[i] == ' ' && text[i-1] != ' ' && !t.joins.over(text[i-1]) {
 			return i
 		}
 	}
-	return len(text)
+	return cut(text, maxPiece)
 }
 
 func appendSpaced(dst []byte, text string) []byte {
@@ -122,15 +116,37 @@ func appendSpaced(dst []byte, text string) []byte {
 	return dst
 }
 
+// Values of sentencePiece.whole; 0: not known yet.
+const (
+	wholeYes = 1
+	wholeNo  = 2
+)
+
 func (t *sentencePiece) encodeWord(dst []int32, w *spmWorkspace) []int32 {
 	if len(w.text) == 0 {
 		return dst
 	}
-	text := string(w.text)
-	w.text = w.text[:0]
-	if id, ok := t.ids[text]; ok && t.mergeable(id) && utf8.RuneCountInString(text) == 1 {
+	id, ok := t.ids[string(w.text)]
+	ok = ok && t.mergeable(id)
+	if ok && t.whole[id].Load() == wholeYes {
+		w.text = w.text[:0]
 		return append(dst, id)
 	}
+	t.merge(w, string(w.text))
+	if ok {
+		t.whole[id].Store(wholeNo)
+		if w.symbols[0].id == id {
+			t.whole[id].Store(wholeYes)
+		}
+	}
+	for i := int32(0); i >= 0; i = w.symbols[i].next {
+		dst = t.appendSymbol(dst, w.text, &w.symbols[i])
+	}
+	w.text = w.text[:0]
+	return dst
+}
+
+func (t *sentencePiece) merge(w *spmWorkspace, text string) {
 	w.reset()
 	for i := 0; i < len(text); {
 		_, n := utf8.DecodeRuneInString(text[i:])
@@ -138,10 +154,6 @@ func (t *sentencePiece) encodeWord(dst []int32, w *spmWorkspace) []int32 {
 		i += n
 	}
 	w.run(text, t)
-	for i := int32(0); i >= 0; i = w.symbols[i].next {
-		dst = t.appendSymbol(dst, text, &w.symbols[i])
-	}
-	return dst
 }
 
 // token is the id that text may become, -1 if none.
@@ -152,7 +164,7 @@ func (t *sentencePiece) token(text string) int32 {
 	return -1
 }
 
-func (t *sentencePiece) appendSymbol(dst []int32, text string, s *symbol) []int32 {
+func (t *sentencePiece) appendSymbol(dst []int32, text []byte, s *symbol) []int32 {
 	if s.id >= 0 {
 		return append(dst, s.id)
 	}
@@ -187,6 +199,22 @@ func spaced(spelling string, k kind) []byte {
 	}
 	return []byte(strings.ReplaceAll(spelling, metaspace, " "))
 }
+
+// joins are the bytes that stand before a "▁" inside some token. After any other
+// byte a space begins text that can be encoded apart with the same result.
+type joins [256]bool
+
+func (j *joins) add(spelling string) {
+	for i := 1; i < len(spelling); i++ {
+		if strings.HasPrefix(spelling[i:], metaspace) {
+			j[spelling[i-1]] = true
+		}
+	}
+}
+
+// over reports whether a token may go on from byte b to a space. The last byte
+// of "▁" itself counts: runs of spaces stay together.
+func (j *joins) over(b byte) bool { return j[b] || b == metaspace[len(metaspace)-1] }
 
 // byteToken reads a spelling like <0x0A>.
 func byteToken(spelling string) (byte, bool) {

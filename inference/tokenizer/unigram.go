@@ -1,11 +1,9 @@
 package tokenizer
 
 import (
-	"bytes"
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 	"unicode/utf8"
 )
@@ -22,15 +20,13 @@ const unknownPenalty = 10
 // the one whose scores (log probabilities) add up highest.
 type unigram struct {
 	vocabulary
-	cfg     unigramConfig
-	norm    *charsmap
-	trie    trie
-	scores  []float32
-	unknown float64 // score of a character without a token
-	// wordsApart: no token goes on past a space, so the best cut of a text is
-	// the best cut of each of its words.
-	wordsApart bool
-	lattices   sync.Pool // of *lattice
+	cfg      unigramConfig
+	norm     *charsmap
+	trie     trie
+	scores   []float32
+	unknown  float64 // score of a character without a token
+	joins    joins
+	lattices sync.Pool // of *lattice
 }
 
 // unigramConfig is what a vocabulary file says beside its tokens and scores.
@@ -62,7 +58,7 @@ func newUnigram(v vocabulary, scores []float32, cfg unigramConfig) (*unigram, er
 	if v.special.UNK < 0 {
 		return nil, fmt.Errorf("%w: a unigram vocabulary needs an unknown token", ErrMalformed)
 	}
-	t := &unigram{vocabulary: v, cfg: cfg, scores: scores, wordsApart: true}
+	t := &unigram{vocabulary: v, cfg: cfg, scores: scores}
 	t.lattices.New = func() any { return new(lattice) }
 	var err error
 	if t.norm, err = readCharsmap(cfg.charsmap); err != nil {
@@ -79,7 +75,7 @@ func newUnigram(v vocabulary, scores []float32, cfg unigramConfig) (*unigram, er
 		default:
 			continue
 		}
-		t.wordsApart = t.wordsApart && spaceOnlyLeads(s)
+		t.joins.add(s)
 	}
 	if math.IsInf(lowest, 0) || math.IsNaN(lowest) {
 		return nil, fmt.Errorf("%w: no lowest score among the tokens", ErrMalformed)
@@ -97,11 +93,6 @@ func (t *unigram) Encode(dst []int32, text string) []int32 {
 // EncodeScaffold implements Tokenizer.
 func (t *unigram) EncodeScaffold(dst []int32, text string) []int32 {
 	return t.encode(dst, text, t.scaffold, t)
-}
-
-// spaceOnlyLeads reports whether spaces stand only at the start of a token.
-func spaceOnlyLeads(spelling string) bool {
-	return !strings.Contains(strings.TrimLeft(spelling, metaspace), metaspace)
 }
 
 func (t *unigram) encodePlain(dst []int32, text string, starts bool) []int32 {
@@ -134,9 +125,9 @@ func (t *unigram) encodePlain(dst []int32, text string, starts bool) []int32 {
 	return t.flush(dst, from, l)
 }
 
-// space appends a space to the text, which may end a word.
+// space appends a space to the text, which usually ends a word.
 func (t *unigram) space(dst []int32, from int, l *lattice) []int32 {
-	if t.wordsApart && !bytes.HasSuffix(l.text, []byte(metaspace)) {
+	if n := len(l.text); n > 0 && !t.joins.over(l.text[n-1]) {
 		dst = t.flush(dst, from, l)
 	}
 	l.text = append(l.text, metaspace...)
