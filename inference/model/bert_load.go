@@ -61,10 +61,13 @@ func (c *EncoderConfig) complete(src source) error {
 	}
 	c.KVHeads, c.HeadDim = c.Heads, c.Width/c.Heads
 	tokens, _ := src.info("token_embd.weight")
-	positions, _ := src.info("position_embd.weight")
+	positions, ok := src.info("position_embd.weight")
 	out, _ := src.info("cls.output.weight")
 	c.Vocab, c.Labels = tokens.rows, out.rows
 	c.Context = min(c.Context, positions.rows)
+	if ok && c.Context < 1 {
+		return fmt.Errorf("%w: %d positions are left for text", ErrConfig, c.Context)
+	}
 	if c.Vocab > maxVocab {
 		return fmt.Errorf("%w: vocabulary of %d tokens (1 to %d)", ErrConfig, c.Vocab, maxVocab)
 	}
