@@ -46,8 +46,15 @@ func (p headingPath) enter(level int, title string) headingPath {
 	for len(p) > 0 && p[len(p)-1].Level >= level {
 		p = p[:len(p)-1]
 	}
+	if len(title) > headingBytes {
+		title = strings.ToValidUTF8(title[:headingBytes], "") + "…"
+	}
 	return append(p, markdown.Block{Level: level, Title: title})
 }
+
+// headingBytes bounds a heading before it is measured: each section below
+// counts it again.
+const headingBytes = 1024
 
 func (p headingPath) titles() []string {
 	var out []string

@@ -3,6 +3,7 @@ package source
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -28,8 +29,8 @@ type decoded struct {
 
 // decode finds the encoding of a file and decodes it. In this order, the first
 // that holds: a byte order mark; UTF-16 without one; valid UTF-8 (never decoded
-// any other way); a declaration inside an HTML page; UTF-8 with a few broken
-// bytes; CP949 (EUC-KR is a part of it); Windows-1252. The last two need
+// any other way); UTF-8 with a few broken bytes; a declaration inside an HTML
+// page; CP949 (EUC-KR is a part of it); Windows-1252. The last two need
 // evidence in the text and are reported as guesses. Anything else is ErrCharset.
 func decode(data []byte, isHTML bool) (decoded, error) {
 	if d, ok := decodeMarked(data); ok {
@@ -41,14 +42,14 @@ func decode(data []byte, isHTML bool) (decoded, error) {
 	if utf8.Valid(data) {
 		return validUTF8(data), nil
 	}
+	damage := measureUTF8(data)
+	if damage.mostlyUTF8() {
+		return brokenUTF8(data, damage), nil
+	}
 	if isHTML {
 		if d, ok := decodeDeclared(data); ok {
 			return d, nil
 		}
-	}
-	damage := measureUTF8(data)
-	if damage.mostlyUTF8() {
-		return brokenUTF8(data, damage), nil
 	}
 	if d, ok := decodeCP949(data); ok {
 		return d, nil
@@ -122,11 +123,20 @@ func brokenUTF8(data []byte, damage utf8Damage) decoded {
 	return d
 }
 
-// decodeDeclared follows <meta charset> of an HTML page.
+var declaration = regexp.MustCompile(`(?i)<meta[^>]+charset\s*=\s*["']?\s*([\w.:-]+)`)
+
+// declarationBytes is how far into a page its charset may be declared.
+const declarationBytes = 4096
+
+// decodeDeclared follows <meta charset> of an HTML page, unless more than one
+// character in fifty cannot be decoded that way.
 func decodeDeclared(data []byte) (decoded, bool) {
-	enc, name, certain := charset.DetermineEncoding(data, "")
-	declared := bytes.Contains(bytes.ToLower(data[:min(len(data), 1024)]), []byte("charset"))
-	if !declared || name == "utf-8" || !certain && name == "windows-1252" && !bytes.Contains(bytes.ToLower(data[:min(len(data), 1024)]), []byte("125")) {
+	m := declaration.FindSubmatch(data[:min(len(data), declarationBytes)])
+	if m == nil {
+		return decoded{}, false
+	}
+	enc, name := charset.Lookup(string(m[1]))
+	if enc == nil || name == "utf-8" {
 		return decoded{}, false
 	}
 	d := decodeWith(data, enc, name)

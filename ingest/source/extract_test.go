@@ -237,22 +237,54 @@ func checkDocument(t *testing.T, d ingest.Document) {
 	}
 }
 
-func FuzzExtract(f *testing.F) {
-	f.Add("a.txt", []byte("\xb0\xa1\xb3\xaa \xb4\xd9\n"))
-	f.Add("a.txt", []byte("a\x00\x20\x00b\x00"))
-	f.Add("a.md", []byte("---\na: [1, {b: c}]\n---\n# T\n"))
-	f.Add("a.html", []byte("<meta charset=euc-kr><table><tr><td>x\xb0\xa1"))
-	f.Add("a.csv", []byte("a;b\n\"1\n2\";3"))
-	f.Add("none", []byte("\xff\xfeA\x00"))
-	f.Fuzz(func(t *testing.T, name string, data []byte) {
-		name = strings.ToValidUTF8(strings.ReplaceAll(name, "\x00", ""), "")
-		d, err := extract(t, "f/"+name, data)
-		if err != nil {
-			return
-		}
+// checkExtract reads data under a name and holds what is true of any result.
+func checkExtract(t *testing.T, name string, data []byte) ingest.Document {
+	d, err := extract(t, name, data)
+	if err == nil {
 		checkDocument(t, d)
-		if utf8.Valid(data) && !strings.ContainsRune(string(data), 0) && d.Charset != "utf-8" && !strings.HasPrefix(d.Charset, "utf-") {
+	}
+	return d
+}
+
+func FuzzCharset(f *testing.F) {
+	for _, charset := range []string{"utf-8", "euc-kr", "utf-16le", "utf-16be", "utf-16le-bom", "utf-8-bom"} {
+		f.Add(encode(f, charset, "열쇠는 서랍에 있다. Key 12\r\n"))
+	}
+	f.Add([]byte("caf\xe9 \x00 \xff\xfe"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		d := checkExtract(t, "a.txt", data)
+		if utf8.Valid(data) && !strings.ContainsRune(string(data), 0) && d.Charset != "" && d.Charset != "utf-8" {
 			t.Fatalf("valid UTF-8 decoded as %s", d.Charset)
 		}
 	})
+}
+
+func FuzzFrontMatter(f *testing.F) {
+	f.Add("---\ntitle: x\ntags: [1, {b: c}]\n---\n# T\n")
+	f.Add("---\na: &a [*a]\n...\nbody")
+	f.Add("\ufeff---\r\nkey: |\r\n  text\r\n---\r\nbody")
+	f.Fuzz(func(t *testing.T, text string) {
+		if d := checkExtract(t, "a.md", []byte(text)); !strings.HasPrefix(text, "---") && d.Metadata != nil && !strings.HasPrefix(text, "\ufeff") && utf8.ValidString(text) && !strings.ContainsRune(text, 0) {
+			t.Fatalf("metadata without front matter: %v", d.Metadata)
+		}
+	})
+}
+
+func FuzzHTML(f *testing.F) {
+	f.Add([]byte("<meta charset=euc-kr><table><tr><td>x\xb0\xa1<td>y</table><ul><li>a<li>b"))
+	f.Add([]byte("<title>T</title><pre><code class=language-go>x := 1</code></pre><!-- c --><script>z</script>"))
+	f.Fuzz(func(t *testing.T, data []byte) { checkExtract(t, "a.html", data) })
+}
+
+func FuzzCSV(f *testing.F) {
+	f.Add([]byte("a;b\n\"1\n2\";3"))
+	f.Add([]byte("x,\"y, z\"\r\n1,|\r\n"))
+	f.Fuzz(func(t *testing.T, data []byte) { checkExtract(t, "a.csv", data) })
+}
+
+func FuzzContent(f *testing.F) {
+	f.Add([]byte("%PDF-1.7"))
+	f.Add([]byte("#!/bin/sh\necho x\n"))
+	f.Add([]byte("\xff\xfeA\x00"))
+	f.Fuzz(func(t *testing.T, data []byte) { checkExtract(t, "noext", data) })
 }

@@ -2,15 +2,14 @@ package source
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
 // commonSyllables are the syllables that make up most of running Korean:
 // particles, endings and the frequent Sino-Korean ones.
-const commonSyllables = "이다는을의에가로지고하사기은한어리를인자해도시나대있그정수아서으일부라전보장제상과구동들" +
-	"스마공원조안주만거위비성면선신소여오우모것적세용무게까니요된되등때습합않없번중회관문실방" +
-	"표현재금물식차화경계국개경입출연생명분호원품목초월년내외행복확설치저작업날말글경제"
+const commonSyllables = "이다는을의에가로지고하사기은한어리를인자해도시나대있그정수아서으일부라전보장제상과구" +
+	"동들스마공원조안주만거위비성면선신소여오우모것적세용무게까니요된되등때습합않없번중회" +
+	"관문실방표현재금물식차화경계국개입출연생명분호품목초월년내외행복확설치저작업날말글"
 
 // koreanStats describes a text decoded as CP949.
 type koreanStats struct {
@@ -18,7 +17,6 @@ type koreanStats struct {
 	hangul int // of these, Hangul syllables
 	rare   int // syllables outside KS X 1001, which only CP949 has
 	common int
-	broken bool
 }
 
 // decodeCP949 accepts a text as Korean when every byte decodes, the two-byte
@@ -27,7 +25,7 @@ type koreanStats struct {
 func decodeCP949(data []byte) (decoded, bool) {
 	d := decodeWith(data, cp949, "euc-kr")
 	s := measureKorean(d.text, data)
-	if d.replaced > 0 || s.broken || s.double == 0 {
+	if d.replaced > 0 || s.double == 0 {
 		return decoded{}, false
 	}
 	if s.hangul*10 < s.double*6 || s.rare*3 > s.hangul {
@@ -48,9 +46,6 @@ func measureKorean(text string, data []byte) koreanStats {
 	for _, r := range text {
 		switch {
 		case r < utf8.RuneSelf:
-			if unicode.IsControl(r) && !strings.ContainsRune("\t\n\r\f\x00", r) {
-				s.broken = s.broken || r == 0x7f
-			}
 		case r >= 0xac00 && r <= 0xd7a3:
 			s.double++
 			s.hangul++

@@ -24,6 +24,8 @@ package source
 import (
 	"context"
 	"fmt"
+	"path"
+	"strings"
 
 	"ragd/ingest"
 )
@@ -76,7 +78,18 @@ func (s *Source) Extract(ctx context.Context, r ingest.Raw) (ingest.Document, er
 		return d, ingest.ErrEmpty
 	}
 	if d.Title == "" {
-		d.Title = baseName(d.Path)
+		d.Title = path.Base(d.Path)
 	}
+	d.Title = clip(d.Title)
 	return d, nil
+}
+
+// titleBytes bounds a title; it is shown in lists and citations.
+const titleBytes = 512
+
+func clip(title string) string {
+	if len(title) <= titleBytes {
+		return title
+	}
+	return strings.ToValidUTF8(title[:titleBytes], "") + "…"
 }

@@ -36,13 +36,34 @@ func (s *Source) Find(ctx context.Context, roots []string) (ingest.Listing, erro
 		}
 	}
 	sort.SliceStable(l.Files, func(i, j int) bool { return l.Files[i].Path < l.Files[j].Path })
-	for i := 1; i < len(l.Files); i++ {
-		f := &l.Files[i]
-		if f.Path == l.Files[i-1].Path && f.Name != l.Files[i-1].Name {
-			f.Err = fmt.Errorf("%w: %s", errDuplicate, l.Files[i-1].Name)
-		}
-	}
+	l.Files = oncePerPath(l.Files)
 	return l, nil
+}
+
+// oncePerPath drops files that several roots reach, and marks different files
+// of the same stored path: only the first can have it.
+func oncePerPath(files []ingest.File) []ingest.File {
+	out := files[:0]
+	for _, f := range files {
+		if len(out) == 0 || out[len(out)-1].Path != f.Path {
+			out = append(out, f)
+			continue
+		}
+		first := out[len(out)-1].Name
+		if resolved(first) == resolved(f.Name) {
+			continue
+		}
+		f.Err = fmt.Errorf("%w: %s", errDuplicate, first)
+		out = append(out, f)
+	}
+	return out
+}
+
+func resolved(name string) string {
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		return real
+	}
+	return name
 }
 
 func (s *Source) findRoot(ctx context.Context, l *ingest.Listing, abs string) error {
@@ -184,5 +205,3 @@ func reason(err error) error {
 	}
 	return err
 }
-
-func baseName(p string) string { return path.Base(p) }

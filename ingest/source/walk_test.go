@@ -150,6 +150,14 @@ func TestFindRefusesTheSamePathTwice(t *testing.T) {
 	if len(got) != 2 || got[0] != "root/keep.txt" || !strings.Contains(got[1], "another root") {
 		t.Errorf("got %q", got)
 	}
+	link := filepath.Join(t.TempDir(), "root")
+	if err := os.Symlink(one, link); err != nil {
+		t.Fatal(err)
+	}
+	roots := []string{one, filepath.Join(one, "keep.txt"), link} // one file by three ways
+	if got := list(t, newSource(t, 1<<20), roots...); len(got) != 1 || got[0] != "root/keep.txt" {
+		t.Errorf("got %q", got)
+	}
 }
 
 func TestFindStopsWhenCancelled(t *testing.T) {
