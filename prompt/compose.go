@@ -1,6 +1,7 @@
 package prompt
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -40,18 +41,45 @@ type ToolResult struct{ Name, Content string }
 // item i {Evidence, i}. Foreign text stands between fences of backticks that
 // are longer than any run of them inside, so no document can end its block.
 // Pieces neither begin nor end in white space where a template might trim it.
+// Neighbours of one role become one message, since many templates insist that
+// user and assistant take turns.
 func Compose(c Composition) []Message {
 	w := wordingFor(c.Language)
 	messages := make([]Message, 0, len(c.History)*2+2)
 	messages = append(messages, Message{Role: "system", Pieces: systemPieces(c.System, w)})
 	for i, turn := range c.History {
 		for _, u := range turn {
-			messages = append(messages, Message{Role: u.Role, Pieces: []Piece{
-				{Text: strings.TrimSpace(u.Text), Part: Part{Kind: History, Index: i}},
-			}})
+			p := Piece{Text: strings.TrimSpace(u.Text), Part: Part{Kind: History, Index: i}}
+			messages = join(messages, Message{Role: u.Role, Pieces: []Piece{p}})
 		}
 	}
-	return append(messages, Message{Role: "user", Pieces: userPieces(c, w)})
+	return join(messages, Message{Role: "user", Pieces: userPieces(c, w)})
+}
+
+// join appends a message, to the last one where that has the same role.
+func join(messages []Message, m Message) []Message {
+	last := len(messages) - 1
+	if messages[last].Role != m.Role {
+		return append(messages, m)
+	}
+	messages[last].Pieces = append(append(messages[last].Pieces, glue("\n\n")), m.Pieces...)
+	return messages
+}
+
+// FoldSystem puts the system message in front of the first user message, for
+// the templates that refuse a system role.
+func FoldSystem(messages []Message) []Message {
+	if len(messages) < 2 || messages[0].Role != "system" {
+		return messages
+	}
+	out := slices.Clone(messages[1:])
+	for i, m := range out {
+		if m.Role == "user" {
+			out[i].Pieces = slices.Concat(messages[0].Pieces, []Piece{glue("\n\n")}, m.Pieces)
+			return out
+		}
+	}
+	return messages
 }
 
 func glue(text string) Piece { return Piece{Text: text, Part: Part{Kind: Template}} }

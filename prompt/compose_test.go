@@ -38,23 +38,42 @@ func TestCompose(t *testing.T) {
 	for _, m := range messages {
 		roles += m.Role + " "
 	}
-	if roles != "system user assistant user user " {
+	if roles != "system user assistant user " {
 		t.Errorf("roles %s", roles)
 	}
 	want := []prompt.Piece{
+		{Text: "Which crane?", Part: prompt.Part{Kind: prompt.History, Index: 1}},
+		{Text: "\n\n"},
 		{Text: "Tool results:\n\n"},
-		{Text: "```\n"}, {Text: "tide table\nhigh at six", Part: prompt.Part{Kind: prompt.Tools}}, {Text: "\n```\n\n"},
+		{Text: "```\n"},
+		{Text: "tide table\nhigh at six", Part: prompt.Part{Kind: prompt.Tools}},
+		{Text: "\n```\n\n"},
 		{Text: "Documents:\n\n"},
-		{Text: "[1]\n```\n"}, {Text: "Cranes > North quay\nCrane C-2 lifts 14 tonnes.", Part: prompt.Part{Kind: prompt.Evidence}}, {Text: "\n```\n\n"},
-		{Text: "[2]\n```\n"}, {Text: "Bay 6.", Part: prompt.Part{Kind: prompt.Evidence, Index: 1}}, {Text: "\n```\n\n"},
+		{Text: "[1]\n```\n"},
+		{Text: "Cranes > North quay\nCrane C-2 lifts 14 tonnes.", Part: prompt.Part{Kind: prompt.Evidence}},
+		{Text: "\n```\n\n"},
+		{Text: "[2]\n```\n"},
+		{Text: "Bay 6.", Part: prompt.Part{Kind: prompt.Evidence, Index: 1}},
+		{Text: "\n```\n\n"},
 		{Text: "Question:\n"},
 		{Text: "How much does C-2 lift?", Part: prompt.Part{Kind: prompt.Question}},
 	}
-	if diff := cmp.Diff(want, messages[4].Pieces); diff != "" {
+	if diff := cmp.Diff(want, messages[3].Pieces); diff != "" {
 		t.Errorf("last message (-want +got):\n%s", diff)
 	}
-	if p := messages[3].Pieces[0]; p.Part != (prompt.Part{Kind: prompt.History, Index: 1}) {
-		t.Errorf("second turn is %+v", p.Part)
+}
+
+func TestFoldSystem(t *testing.T) {
+	messages := prompt.Compose(prompt.Composition{System: "Be kind.", Question: "Why?", History: []prompt.Turn{{{Role: "user", Text: "A"}, {Role: "assistant", Text: "B"}}}})
+	folded := prompt.FoldSystem(messages)
+	if len(folded) != 3 || text(folded[0]) != text(messages[0])+"\n\nA" || text(folded[2]) != "Why?" {
+		t.Errorf("folded to %+v", folded)
+	}
+	if text(messages[1]) != "A" {
+		t.Errorf("the messages given were changed to %+v", messages)
+	}
+	if again := prompt.FoldSystem(folded); len(again) != 3 {
+		t.Errorf("folded twice to %+v", again)
 	}
 }
 

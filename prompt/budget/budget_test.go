@@ -36,28 +36,37 @@ func TestPackEvidence(t *testing.T) {
 		},
 		{
 			name: "a long chunk does not stop a shorter one behind it",
-			in: Input{Limits: Limits{Window: 100, AnswerTokens: 20}, Order: BestFirst,
-				Candidates: []Candidate{chunk(1, 30), chunk(2, 50), chunk(3, 30)}},
+			in: Input{
+				Limits: Limits{Window: 100, AnswerTokens: 20}, Order: BestFirst,
+				Candidates: []Candidate{chunk(1, 30), chunk(2, 50), chunk(3, 30)},
+			},
 			kept: []int64{1, 3}, dropped: []Dropped{{2, 50, OverBudget}},
 		},
 		{
 			name: "context tokens bound the evidence alone",
-			in: Input{Limits: Limits{Window: 1000, ContextTokens: 40}, Order: BestFirst,
-				Candidates: []Candidate{chunk(1, 30), chunk(2, 11), chunk(3, 10)}},
+			in: Input{
+				Limits: Limits{Window: 1000, ContextTokens: 40}, Order: BestFirst,
+				Candidates: []Candidate{chunk(1, 30), chunk(2, 11), chunk(3, 10)},
+			},
 			kept: []int64{1, 3}, dropped: []Dropped{{2, 11, OverBudget}},
 		},
 		{
 			name: "a reason of an earlier stage passes through and uses no place",
 			in: Input{Limits: Limits{Window: 1000, MaxChunks: 1}, Candidates: []Candidate{
-				{ChunkID: 1, Tokens: 5, Drop: Duplicate}, {ChunkID: 2, Tokens: 5, Drop: BelowThreshold},
-				{ChunkID: 3, Tokens: 5, Drop: Filtered}, chunk(4, 5), chunk(5, 5)}},
+				{ChunkID: 1, Tokens: 5, Drop: Duplicate},
+				{ChunkID: 2, Tokens: 5, Drop: BelowThreshold},
+				{ChunkID: 3, Tokens: 5, Drop: Filtered},
+				chunk(4, 5), chunk(5, 5),
+			}},
 			kept:    []int64{4},
 			dropped: []Dropped{{1, 5, Duplicate}, {2, 5, BelowThreshold}, {3, 5, Filtered}, {5, 5, MaxChunks}},
 		},
 		{
 			name: "what the window holds but the time does not",
-			in: Input{Limits: Limits{Window: 100, TTFTTokens: 50}, Order: BestFirst,
-				Candidates: []Candidate{chunk(1, 30), chunk(2, 30), chunk(3, 60)}},
+			in: Input{
+				Limits: Limits{Window: 100, TTFTTokens: 50}, Order: BestFirst,
+				Candidates: []Candidate{chunk(1, 30), chunk(2, 30), chunk(3, 60)},
+			},
 			kept: []int64{1}, dropped: []Dropped{{2, 30, OverTTFT}, {3, 60, OverBudget}},
 		},
 		{
@@ -67,8 +76,10 @@ func TestPackEvidence(t *testing.T) {
 		},
 		{
 			name: "the last token of the room is used",
-			in: Input{Limits: Limits{Window: 61}, Order: BestFirst, Candidates: []Candidate{chunk(1, 19), chunk(2, 19)},
-				ItemTemplate: func(n int) int { return n }},
+			in: Input{
+				Limits: Limits{Window: 61}, Order: BestFirst, Candidates: []Candidate{chunk(1, 19), chunk(2, 19)},
+				ItemTemplate: func(n int) int { return n },
+			},
 			kept: []int64{1, 2}, dropped: []Dropped{},
 		},
 	}
@@ -97,13 +108,19 @@ func TestPackDetail(t *testing.T) {
 		window int
 		want   []Kept
 	}{
-		{"auto with room presents whole chunks", Auto, 150,
-			[]Kept{{0, 1, 60, false}, {1, 2, 60, false}, {2, 3, 30, false}}},
-		{"auto in a tight window presents sentences", Auto, 149,
-			[]Kept{{0, 1, 20, true}, {1, 2, 25, true}, {2, 3, 30, false}}},
+		{
+			"auto with room presents whole chunks", Auto, 150,
+			[]Kept{{0, 1, 60, false}, {1, 2, 60, false}, {2, 3, 30, false}},
+		},
+		{
+			"auto in a tight window presents sentences", Auto, 149,
+			[]Kept{{0, 1, 20, true}, {1, 2, 25, true}, {2, 3, 30, false}},
+		},
 		{"chunks stay whole", Chunks, 100, []Kept{{0, 1, 60, false}, {2, 3, 30, false}}},
-		{"sentences though there is room", Sentences, 1000,
-			[]Kept{{0, 1, 20, true}, {1, 2, 25, true}, {2, 3, 30, false}}},
+		{
+			"sentences though there is room", Sentences, 1000,
+			[]Kept{{0, 1, 20, true}, {1, 2, 25, true}, {2, 3, 30, false}},
+		},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
