@@ -22,8 +22,13 @@ func TestReadsWhatLlamaCppWrites(t *testing.T) {
 		key  string
 		want int64
 	}{
-		{"n.u8", 200}, {"n.i8", -100}, {"n.u16", 60000}, {"n.i16", -30000},
-		{"n.u32", 4000000000}, {"n.i32", -2000000000}, {"n.i64", -(1 << 62)},
+		{"n.u8", 200},
+		{"n.i8", -100},
+		{"n.u16", 60000},
+		{"n.i16", -30000},
+		{"n.u32", 4000000000},
+		{"n.i32", -2000000000},
+		{"n.i64", -(1 << 62)},
 	} {
 		if n, ok := f.Int(c.key); !ok || n != c.want {
 			t.Errorf("Int(%s) = %d, %t", c.key, n, ok)

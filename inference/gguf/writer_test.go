@@ -97,9 +97,32 @@ func TestWriterRefuses(t *testing.T) {
 func TestWriterTakesEveryKind(t *testing.T) {
 	w := NewWriter(io.Discard)
 	for i, v := range []any{
-		"s", []string{"s"}, true, []bool{true}, uint8(1), []uint8{1}, int8(1), []int8{1}, uint16(1), []uint16{1},
-		int16(1), []int16{1}, uint32(1), []uint32{1}, int32(1), []int32{1}, uint64(1), []uint64{1}, int64(1), []int64{1},
-		float32(1), []float32{1}, float64(1), []float64{1}, []string{}, []int32{},
+		"s",
+		[]string{"s"},
+		true,
+		[]bool{true},
+		uint8(1),
+		[]uint8{1},
+		int8(1),
+		[]int8{1},
+		uint16(1),
+		[]uint16{1},
+		int16(1),
+		[]int16{1},
+		uint32(1),
+		[]uint32{1},
+		int32(1),
+		[]int32{1},
+		uint64(1),
+		[]uint64{1},
+		int64(1),
+		[]int64{1},
+		float32(1),
+		[]float32{1},
+		float64(1),
+		[]float64{1},
+		[]string{},
+		[]int32{},
 	} {
 		if err := w.Set(fmt.Sprint(i), v); err != nil {
 			t.Errorf("%T: %v", v, err)
