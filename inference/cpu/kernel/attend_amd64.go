@@ -4,42 +4,42 @@
 
 package kernel
 
-// avx2AttendF16x1 takes 1 query rows one block further.
+// avx2AttendF16x1 takes groups of 1 query rows, 16 rows at most, one block further.
 //
 //go:noescape
-func avx2AttendF16x1(st *float32, acc *float32, q *float32, k *uint16, v *uint16, n int, stride int, dim int, scale float32)
+func avx2AttendF16x1(st *float32, acc *float32, q *float32, k *uint16, v *uint16, groups int, n int, stride int, dim int, scale float32)
 
-// avx2AttendF16x2 takes 2 query rows one block further.
+// avx2AttendF16x2 takes groups of 2 query rows, 16 rows at most, one block further.
 //
 //go:noescape
-func avx2AttendF16x2(st *float32, acc *float32, q *float32, k *uint16, v *uint16, n int, stride int, dim int, scale float32)
+func avx2AttendF16x2(st *float32, acc *float32, q *float32, k *uint16, v *uint16, groups int, n int, stride int, dim int, scale float32)
 
-// avx2AttendF16x3 takes 3 query rows one block further.
+// avx2AttendF16x3 takes groups of 3 query rows, 16 rows at most, one block further.
 //
 //go:noescape
-func avx2AttendF16x3(st *float32, acc *float32, q *float32, k *uint16, v *uint16, n int, stride int, dim int, scale float32)
+func avx2AttendF16x3(st *float32, acc *float32, q *float32, k *uint16, v *uint16, groups int, n int, stride int, dim int, scale float32)
 
-// avx2AttendF16x4 takes 4 query rows one block further.
+// avx2AttendF16x4 takes groups of 4 query rows, 16 rows at most, one block further.
 //
 //go:noescape
-func avx2AttendF16x4(st *float32, acc *float32, q *float32, k *uint16, v *uint16, n int, stride int, dim int, scale float32)
+func avx2AttendF16x4(st *float32, acc *float32, q *float32, k *uint16, v *uint16, groups int, n int, stride int, dim int, scale float32)
 
-// avx2AttendF32x1 takes 1 query rows one block further.
+// avx2AttendF32x1 takes groups of 1 query rows, 16 rows at most, one block further.
 //
 //go:noescape
-func avx2AttendF32x1(st *float32, acc *float32, q *float32, k *float32, v *float32, n int, stride int, dim int, scale float32)
+func avx2AttendF32x1(st *float32, acc *float32, q *float32, k *float32, v *float32, groups int, n int, stride int, dim int, scale float32)
 
-// avx2AttendF32x2 takes 2 query rows one block further.
+// avx2AttendF32x2 takes groups of 2 query rows, 16 rows at most, one block further.
 //
 //go:noescape
-func avx2AttendF32x2(st *float32, acc *float32, q *float32, k *float32, v *float32, n int, stride int, dim int, scale float32)
+func avx2AttendF32x2(st *float32, acc *float32, q *float32, k *float32, v *float32, groups int, n int, stride int, dim int, scale float32)
 
-// avx2AttendF32x3 takes 3 query rows one block further.
+// avx2AttendF32x3 takes groups of 3 query rows, 16 rows at most, one block further.
 //
 //go:noescape
-func avx2AttendF32x3(st *float32, acc *float32, q *float32, k *float32, v *float32, n int, stride int, dim int, scale float32)
+func avx2AttendF32x3(st *float32, acc *float32, q *float32, k *float32, v *float32, groups int, n int, stride int, dim int, scale float32)
 
-// avx2AttendF32x4 takes 4 query rows one block further.
+// avx2AttendF32x4 takes groups of 4 query rows, 16 rows at most, one block further.
 //
 //go:noescape
-func avx2AttendF32x4(st *float32, acc *float32, q *float32, k *float32, v *float32, n int, stride int, dim int, scale float32)
+func avx2AttendF32x4(st *float32, acc *float32, q *float32, k *float32, v *float32, groups int, n int, stride int, dim int, scale float32)

@@ -162,1346 +162,31 @@ DATA iota<>+56(SB)/4, $0x0000000e
 DATA iota<>+60(SB)/4, $0x0000000f
 GLOBL iota<>(SB), RODATA|NOPTR, $64
 
-// func avx2AttendF16x1(st *float32, acc *float32, q *float32, k *uint16, v *uint16, n int, stride int, dim int, scale float32)
+// func avx2AttendF16x1(st *float32, acc *float32, q *float32, k *uint16, v *uint16, groups int, n int, stride int, dim int, scale float32)
 // Requires: AVX, AVX2, F16C, FMA3
-TEXT ·avx2AttendF16x1(SB), $80-68
-	MOVQ stride+48(FP), AX
-	MOVQ dim+56(FP), CX
+TEXT ·avx2AttendF16x1(SB), $1088-76
+	MOVQ stride+56(FP), AX
+	MOVQ dim+64(FP), CX
 	SHLQ $0x01, AX
 	MOVQ CX, DX
 	SHLQ $0x02, DX
-	MOVQ k+24(FP), DX
-	MOVQ n+40(FP), BX
+	MOVQ q+16(FP), BX
 	LEAQ (SP), SI
-	SUBQ $0x08, BX
+	MOVQ groups+40(FP), DI
+
+multiply:
+	MOVQ k+24(FP), R8
+	MOVQ n+48(FP), R9
+	MOVQ SI, R10
+	SUBQ $0x08, R9
 	JL   keysDone
 
 keys:
-	MOVQ   q+16(FP), DI
-	MOVQ   CX, R8
-	MOVQ   DX, R9
-	LEAQ   (AX)(AX*2), R10
-	LEAQ   (R9)(AX*4), R11
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-
-keysDim:
-	VMOVUPS      (DI), Y8
-	VCVTPH2PS    (R9), Y9
-	VFMADD231PS  Y8, Y9, Y0
-	VCVTPH2PS    (R9)(AX*1), Y9
-	VFMADD231PS  Y8, Y9, Y1
-	VCVTPH2PS    (R9)(AX*2), Y9
-	VFMADD231PS  Y8, Y9, Y2
-	VCVTPH2PS    (R9)(R10*1), Y9
-	VFMADD231PS  Y8, Y9, Y3
-	VCVTPH2PS    (R11), Y9
-	VFMADD231PS  Y8, Y9, Y4
-	VCVTPH2PS    (R11)(AX*1), Y9
-	VFMADD231PS  Y8, Y9, Y5
-	VCVTPH2PS    (R11)(AX*2), Y9
-	VFMADD231PS  Y8, Y9, Y6
-	VCVTPH2PS    (R11)(R10*1), Y9
-	VFMADD231PS  Y8, Y9, Y7
-	ADDQ         $0x20, DI
-	ADDQ         $0x10, R9
-	ADDQ         $0x10, R11
-	SUBQ         $0x08, R8
-	JNZ          keysDim
-	VEXTRACTF128 $0x01, Y0, X8
-	VADDPS       X0, X8, X8
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X1, X0, X0
-	VEXTRACTF128 $0x01, Y2, X1
-	VADDPS       X2, X1, X1
-	VEXTRACTF128 $0x01, Y3, X2
-	VADDPS       X3, X2, X2
-	VEXTRACTF128 $0x01, Y4, X3
-	VADDPS       X4, X3, X3
-	VEXTRACTF128 $0x01, Y5, X4
-	VADDPS       X5, X4, X4
-	VEXTRACTF128 $0x01, Y6, X5
-	VADDPS       X6, X5, X5
-	VEXTRACTF128 $0x01, Y7, X6
-	VADDPS       X7, X6, X6
-	VHADDPS      X0, X8, X8
-	VHADDPS      X2, X1, X1
-	VHADDPS      X1, X8, X8
-	VMOVUPS      X8, (SI)
-	VHADDPS      X4, X3, X3
-	VHADDPS      X6, X5, X5
-	VHADDPS      X5, X3, X3
-	VMOVUPS      X3, 16(SI)
-	ADDQ         $0x20, SI
-	ADDQ         AX, DX
-	ADDQ         AX, DX
-	ADDQ         AX, DX
-	ADDQ         AX, DX
-	ADDQ         AX, DX
-	ADDQ         AX, DX
-	ADDQ         AX, DX
-	ADDQ         AX, DX
-	SUBQ         $0x08, BX
-	JGE          keys
-
-keysDone:
-	ADDQ $0x08, BX
-	JZ   multiplied
-
-key:
-	MOVQ   q+16(FP), DI
-	MOVQ   CX, R8
-	MOVQ   DX, R9
-	VXORPS Y0, Y0, Y0
-
-keyDim:
-	VMOVUPS      (DI), Y1
-	VCVTPH2PS    (R9), Y2
-	VFMADD231PS  Y1, Y2, Y0
-	ADDQ         $0x20, DI
-	ADDQ         $0x10, R9
-	SUBQ         $0x08, R8
-	JNZ          keyDim
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPS       X0, X1, X1
-	VHADDPS      X1, X1, X1
-	VHADDPS      X1, X1, X1
-	VMOVSS       X1, (SI)
-	ADDQ         $0x04, SI
-	ADDQ         AX, DX
-	DECQ         BX
-	JNZ          key
-
-multiplied:
-	MOVQ         st+0(FP), DX
-	VBROADCASTSS scale+64(FP), Y1
-	VPBROADCASTD n+40(FP), Y0
-	VPCMPGTD     iota<>+0(SB), Y0, Y2
-	VPCMPGTD     iota<>+32(SB), Y0, Y0
-	VMOVUPS      minusInf<>+0(SB), Y4
-	VMULPS       (SP), Y1, Y3
-	VBLENDVPS    Y2, Y3, Y4, Y3
-	VMOVUPS      minusInf<>+0(SB), Y2
-	VMULPS       32(SP), Y1, Y1
-	VBLENDVPS    Y0, Y1, Y2, Y1
-	VMAXPS       Y3, Y1, Y0
-	VEXTRACTF128 $0x01, Y0, X4
-	VMAXPS       X0, X4, X4
-	VPERMILPS    $0x4e, X4, X0
-	VMAXPS       X0, X4, X4
-	VPERMILPS    $0xb1, X4, X0
-	VMAXPS       X0, X4, X4
-	VMOVSS       (DX), X2
-	VMAXSS       X2, X4, X4
-	VMOVSS       X4, (DX)
-	VBROADCASTSS X4, Y0
-	VSUBSS       X4, X2, X2
-	VBROADCASTSS X2, Y4
-	VMOVD        X2, BX
-	TESTL        BX, BX
-	JZ           same0
-	VMOVUPS      expLow<>+0(SB), Y5
-	VCMPPS       $0x15, Y5, Y4, Y2
-	VMAXPS       Y4, Y5, Y4
-	VMOVUPS      expHigh<>+0(SB), Y5
-	VMINPS       Y4, Y5, Y4
-	VMULPS       expLog2e<>+0(SB), Y4, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS expLn2High<>+0(SB), Y5, Y4
-	VFNMADD231PS expLn2Low<>+0(SB), Y5, Y4
-	VMULPS       Y4, Y4, Y7
-	VMOVUPS      expPoly0<>+0(SB), Y6
-	VFMADD213PS  expPoly1<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly2<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly3<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly4<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly5<>+0(SB), Y4, Y6
-	VFMADD213PS  Y4, Y7, Y6
-	VADDPS       expOne<>+0(SB), Y6, Y6
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       expBias<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y6, Y4
-	VANDPS       Y2, Y4, Y4
-	JMP          same0Join
-
-same0:
-	VMOVUPS expOne<>+0(SB), Y4
-
-same0Join:
-	VMOVSS       X4, 64(SP)
-	VSUBPS       Y0, Y3, Y3
-	VMOVUPS      expLow<>+0(SB), Y5
-	VCMPPS       $0x15, Y5, Y3, Y2
-	VMAXPS       Y3, Y5, Y3
-	VMOVUPS      expHigh<>+0(SB), Y5
-	VMINPS       Y3, Y5, Y3
-	VMULPS       expLog2e<>+0(SB), Y3, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS expLn2High<>+0(SB), Y5, Y3
-	VFNMADD231PS expLn2Low<>+0(SB), Y5, Y3
-	VMULPS       Y3, Y3, Y7
-	VMOVUPS      expPoly0<>+0(SB), Y6
-	VFMADD213PS  expPoly1<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly2<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly3<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly4<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly5<>+0(SB), Y3, Y6
-	VFMADD213PS  Y3, Y7, Y6
-	VADDPS       expOne<>+0(SB), Y6, Y6
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       expBias<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y6, Y3
-	VANDPS       Y2, Y3, Y3
-	VMOVUPS      Y3, (SP)
-	VSUBPS       Y0, Y1, Y1
-	VMOVUPS      expLow<>+0(SB), Y2
-	VCMPPS       $0x15, Y2, Y1, Y0
-	VMAXPS       Y1, Y2, Y1
-	VMOVUPS      expHigh<>+0(SB), Y2
-	VMINPS       Y1, Y2, Y1
-	VMULPS       expLog2e<>+0(SB), Y1, Y2
-	VROUNDPS     $0x00, Y2, Y2
-	VFNMADD231PS expLn2High<>+0(SB), Y2, Y1
-	VFNMADD231PS expLn2Low<>+0(SB), Y2, Y1
-	VMULPS       Y1, Y1, Y6
-	VMOVUPS      expPoly0<>+0(SB), Y5
-	VFMADD213PS  expPoly1<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly2<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly3<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly4<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly5<>+0(SB), Y1, Y5
-	VFMADD213PS  Y1, Y6, Y5
-	VADDPS       expOne<>+0(SB), Y5, Y5
-	VCVTPS2DQ    Y2, Y2
-	VPADDD       expBias<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y5, Y1
-	VANDPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 32(SP)
-	VADDPS       Y1, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X3, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
-	VFMADD231SS  4(DX), X4, X0
-	VMOVSS       X0, 4(DX)
-	MOVQ         acc+8(FP), DX
-	MOVQ         v+32(FP), BX
-	SUBQ         $0x40, CX
-	JL           valuesDone
-
-values:
-	VBROADCASTSS 64(SP), Y7
-	VMULPS       (DX), Y7, Y0
-	VMULPS       32(DX), Y7, Y1
-	VMULPS       64(DX), Y7, Y2
-	VMULPS       96(DX), Y7, Y3
-	VMULPS       128(DX), Y7, Y4
-	VMULPS       160(DX), Y7, Y5
-	VMULPS       192(DX), Y7, Y6
-	VMULPS       224(DX), Y7, Y7
-	MOVQ         n+40(FP), R8
-	MOVQ         BX, SI
-	LEAQ         (SP), DI
-
-valuesRow:
-	VBROADCASTSS (DI), Y8
-	VCVTPH2PS    (SI), Y9
-	VFMADD231PS  Y8, Y9, Y0
-	VCVTPH2PS    16(SI), Y9
-	VFMADD231PS  Y8, Y9, Y1
-	VCVTPH2PS    32(SI), Y9
-	VFMADD231PS  Y8, Y9, Y2
-	VCVTPH2PS    48(SI), Y9
-	VFMADD231PS  Y8, Y9, Y3
-	VCVTPH2PS    64(SI), Y9
-	VFMADD231PS  Y8, Y9, Y4
-	VCVTPH2PS    80(SI), Y9
-	VFMADD231PS  Y8, Y9, Y5
-	VCVTPH2PS    96(SI), Y9
-	VFMADD231PS  Y8, Y9, Y6
-	VCVTPH2PS    112(SI), Y9
-	VFMADD231PS  Y8, Y9, Y7
-	ADDQ         $0x04, DI
-	ADDQ         AX, SI
-	DECQ         R8
-	JNZ          valuesRow
-	VMOVUPS      Y0, (DX)
-	VMOVUPS      Y1, 32(DX)
-	VMOVUPS      Y2, 64(DX)
-	VMOVUPS      Y3, 96(DX)
-	VMOVUPS      Y4, 128(DX)
-	VMOVUPS      Y5, 160(DX)
-	VMOVUPS      Y6, 192(DX)
-	VMOVUPS      Y7, 224(DX)
-	ADDQ         $0x00000100, DX
-	ADDQ         $0x00000080, BX
-	SUBQ         $0x40, CX
-	JGE          values
-
-valuesDone:
-	ADDQ $0x40, CX
-	JZ   gathered
-
-value:
-	VBROADCASTSS 64(SP), Y0
-	VMULPS       (DX), Y0, Y0
-	MOVQ         n+40(FP), R8
-	MOVQ         BX, SI
-	LEAQ         (SP), DI
-
-valueRow:
-	VBROADCASTSS (DI), Y1
-	VCVTPH2PS    (SI), Y2
-	VFMADD231PS  Y1, Y2, Y0
-	ADDQ         $0x04, DI
-	ADDQ         AX, SI
-	DECQ         R8
-	JNZ          valueRow
-	VMOVUPS      Y0, (DX)
-	ADDQ         $0x00000020, DX
-	ADDQ         $0x00000010, BX
-	SUBQ         $0x08, CX
-	JNZ          value
-
-gathered:
-	VZEROUPPER
-	RET
-
-// func avx2AttendF16x2(st *float32, acc *float32, q *float32, k *uint16, v *uint16, n int, stride int, dim int, scale float32)
-// Requires: AVX, AVX2, F16C, FMA3
-TEXT ·avx2AttendF16x2(SB), $144-68
-	MOVQ stride+48(FP), AX
-	MOVQ dim+56(FP), CX
-	SHLQ $0x01, AX
-	MOVQ CX, DX
-	SHLQ $0x02, DX
-	MOVQ k+24(FP), BX
-	MOVQ n+40(FP), SI
-	LEAQ (SP), DI
-	SUBQ $0x04, SI
-	JL   keysDone
-
-keys:
-	MOVQ   q+16(FP), R8
-	MOVQ   CX, R9
-	MOVQ   BX, R10
-	LEAQ   (AX)(AX*2), R11
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-
-keysDim:
-	VMOVUPS      (R8), Y8
-	VMOVUPS      (R8)(DX*1), Y9
-	VCVTPH2PS    (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y4
-	VCVTPH2PS    (R10)(AX*1), Y10
-	VFMADD231PS  Y8, Y10, Y1
-	VFMADD231PS  Y9, Y10, Y5
-	VCVTPH2PS    (R10)(AX*2), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y6
-	VCVTPH2PS    (R10)(R11*1), Y10
-	VFMADD231PS  Y8, Y10, Y3
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x20, R8
-	ADDQ         $0x10, R10
-	SUBQ         $0x08, R9
-	JNZ          keysDim
-	VEXTRACTF128 $0x01, Y0, X8
-	VADDPS       X0, X8, X8
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X1, X0, X0
-	VEXTRACTF128 $0x01, Y2, X1
-	VADDPS       X2, X1, X1
-	VEXTRACTF128 $0x01, Y3, X2
-	VADDPS       X3, X2, X2
-	VHADDPS      X0, X8, X8
-	VHADDPS      X2, X1, X1
-	VHADDPS      X1, X8, X8
-	VMOVUPS      X8, (DI)
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPS       X4, X0, X0
-	VEXTRACTF128 $0x01, Y5, X1
-	VADDPS       X5, X1, X1
-	VEXTRACTF128 $0x01, Y6, X2
-	VADDPS       X6, X2, X2
-	VEXTRACTF128 $0x01, Y7, X3
-	VADDPS       X7, X3, X3
-	VHADDPS      X1, X0, X0
-	VHADDPS      X3, X2, X2
-	VHADDPS      X2, X0, X0
-	VMOVUPS      X0, 64(DI)
-	ADDQ         $0x10, DI
-	ADDQ         AX, BX
-	ADDQ         AX, BX
-	ADDQ         AX, BX
-	ADDQ         AX, BX
-	SUBQ         $0x04, SI
-	JGE          keys
-
-keysDone:
-	ADDQ $0x04, SI
-	JZ   multiplied
-
-key:
-	MOVQ   q+16(FP), R8
-	MOVQ   CX, R9
-	MOVQ   BX, R10
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-
-keyDim:
-	VMOVUPS      (R8), Y2
-	VMOVUPS      (R8)(DX*1), Y3
-	VCVTPH2PS    (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
-	ADDQ         $0x20, R8
-	ADDQ         $0x10, R10
-	SUBQ         $0x08, R9
-	JNZ          keyDim
-	VEXTRACTF128 $0x01, Y0, X2
-	VADDPS       X0, X2, X2
-	VHADDPS      X2, X2, X2
-	VHADDPS      X2, X2, X2
-	VMOVSS       X2, (DI)
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X1, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
-	VMOVSS       X0, 64(DI)
-	ADDQ         $0x04, DI
-	ADDQ         AX, BX
-	DECQ         SI
-	JNZ          key
-
-multiplied:
-	MOVQ         st+0(FP), BX
-	VBROADCASTSS scale+64(FP), Y1
-	VPBROADCASTD n+40(FP), Y0
-	VPCMPGTD     iota<>+0(SB), Y0, Y2
-	VPCMPGTD     iota<>+32(SB), Y0, Y0
-	VMOVUPS      minusInf<>+0(SB), Y4
-	VMULPS       (SP), Y1, Y3
-	VBLENDVPS    Y2, Y3, Y4, Y3
-	VMOVUPS      minusInf<>+0(SB), Y5
-	VMULPS       32(SP), Y1, Y4
-	VBLENDVPS    Y0, Y4, Y5, Y4
-	VMAXPS       Y3, Y4, Y5
-	VEXTRACTF128 $0x01, Y5, X7
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0x4e, X7, X5
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0xb1, X7, X5
-	VMAXPS       X5, X7, X7
-	VMOVSS       (BX), X6
-	VMAXSS       X6, X7, X7
-	VMOVSS       X7, (BX)
-	VBROADCASTSS X7, Y5
-	VSUBSS       X7, X6, X6
-	VBROADCASTSS X6, Y7
-	VMOVD        X6, SI
-	TESTL        SI, SI
-	JZ           same0
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y7, Y6
-	VMAXPS       Y7, Y8, Y7
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y7, Y8, Y7
-	VMULPS       expLog2e<>+0(SB), Y7, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y7
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y7
-	VMULPS       Y7, Y7, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y7, Y9
-	VFMADD213PS  Y7, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y7
-	VANDPS       Y6, Y7, Y7
-	JMP          same0Join
-
-same0:
-	VMOVUPS expOne<>+0(SB), Y7
-
-same0Join:
-	VMOVSS       X7, 128(SP)
-	VSUBPS       Y5, Y3, Y3
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y3, Y6
-	VMAXPS       Y3, Y8, Y3
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y3, Y8, Y3
-	VMULPS       expLog2e<>+0(SB), Y3, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y3
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y3
-	VMULPS       Y3, Y3, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y3, Y9
-	VFMADD213PS  Y3, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y3
-	VANDPS       Y6, Y3, Y3
-	VMOVUPS      Y3, (SP)
-	VSUBPS       Y5, Y4, Y4
-	VMOVUPS      expLow<>+0(SB), Y6
-	VCMPPS       $0x15, Y6, Y4, Y5
-	VMAXPS       Y4, Y6, Y4
-	VMOVUPS      expHigh<>+0(SB), Y6
-	VMINPS       Y4, Y6, Y4
-	VMULPS       expLog2e<>+0(SB), Y4, Y6
-	VROUNDPS     $0x00, Y6, Y6
-	VFNMADD231PS expLn2High<>+0(SB), Y6, Y4
-	VFNMADD231PS expLn2Low<>+0(SB), Y6, Y4
-	VMULPS       Y4, Y4, Y9
-	VMOVUPS      expPoly0<>+0(SB), Y8
-	VFMADD213PS  expPoly1<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly2<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly3<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly4<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly5<>+0(SB), Y4, Y8
-	VFMADD213PS  Y4, Y9, Y8
-	VADDPS       expOne<>+0(SB), Y8, Y8
-	VCVTPS2DQ    Y6, Y6
-	VPADDD       expBias<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y8, Y4
-	VANDPS       Y5, Y4, Y4
-	VMOVUPS      Y4, 32(SP)
-	VADDPS       Y4, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VADDPS       X3, X4, X4
-	VHADDPS      X4, X4, X4
-	VHADDPS      X4, X4, X4
-	VFMADD231SS  4(BX), X7, X4
-	VMOVSS       X4, 4(BX)
-	VMOVUPS      minusInf<>+0(SB), Y4
-	VMULPS       64(SP), Y1, Y3
-	VBLENDVPS    Y2, Y3, Y4, Y3
-	VMOVUPS      minusInf<>+0(SB), Y2
-	VMULPS       96(SP), Y1, Y1
-	VBLENDVPS    Y0, Y1, Y2, Y1
-	VMAXPS       Y3, Y1, Y0
-	VEXTRACTF128 $0x01, Y0, X4
-	VMAXPS       X0, X4, X4
-	VPERMILPS    $0x4e, X4, X0
-	VMAXPS       X0, X4, X4
-	VPERMILPS    $0xb1, X4, X0
-	VMAXPS       X0, X4, X4
-	VMOVSS       8(BX), X2
-	VMAXSS       X2, X4, X4
-	VMOVSS       X4, 8(BX)
-	VBROADCASTSS X4, Y0
-	VSUBSS       X4, X2, X2
-	VBROADCASTSS X2, Y4
-	VMOVD        X2, SI
-	TESTL        SI, SI
-	JZ           same1
-	VMOVUPS      expLow<>+0(SB), Y5
-	VCMPPS       $0x15, Y5, Y4, Y2
-	VMAXPS       Y4, Y5, Y4
-	VMOVUPS      expHigh<>+0(SB), Y5
-	VMINPS       Y4, Y5, Y4
-	VMULPS       expLog2e<>+0(SB), Y4, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS expLn2High<>+0(SB), Y5, Y4
-	VFNMADD231PS expLn2Low<>+0(SB), Y5, Y4
-	VMULPS       Y4, Y4, Y7
-	VMOVUPS      expPoly0<>+0(SB), Y6
-	VFMADD213PS  expPoly1<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly2<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly3<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly4<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly5<>+0(SB), Y4, Y6
-	VFMADD213PS  Y4, Y7, Y6
-	VADDPS       expOne<>+0(SB), Y6, Y6
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       expBias<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y6, Y4
-	VANDPS       Y2, Y4, Y4
-	JMP          same1Join
-
-same1:
-	VMOVUPS expOne<>+0(SB), Y4
-
-same1Join:
-	VMOVSS       X4, 132(SP)
-	VSUBPS       Y0, Y3, Y3
-	VMOVUPS      expLow<>+0(SB), Y5
-	VCMPPS       $0x15, Y5, Y3, Y2
-	VMAXPS       Y3, Y5, Y3
-	VMOVUPS      expHigh<>+0(SB), Y5
-	VMINPS       Y3, Y5, Y3
-	VMULPS       expLog2e<>+0(SB), Y3, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS expLn2High<>+0(SB), Y5, Y3
-	VFNMADD231PS expLn2Low<>+0(SB), Y5, Y3
-	VMULPS       Y3, Y3, Y7
-	VMOVUPS      expPoly0<>+0(SB), Y6
-	VFMADD213PS  expPoly1<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly2<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly3<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly4<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly5<>+0(SB), Y3, Y6
-	VFMADD213PS  Y3, Y7, Y6
-	VADDPS       expOne<>+0(SB), Y6, Y6
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       expBias<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y6, Y3
-	VANDPS       Y2, Y3, Y3
-	VMOVUPS      Y3, 64(SP)
-	VSUBPS       Y0, Y1, Y1
-	VMOVUPS      expLow<>+0(SB), Y2
-	VCMPPS       $0x15, Y2, Y1, Y0
-	VMAXPS       Y1, Y2, Y1
-	VMOVUPS      expHigh<>+0(SB), Y2
-	VMINPS       Y1, Y2, Y1
-	VMULPS       expLog2e<>+0(SB), Y1, Y2
-	VROUNDPS     $0x00, Y2, Y2
-	VFNMADD231PS expLn2High<>+0(SB), Y2, Y1
-	VFNMADD231PS expLn2Low<>+0(SB), Y2, Y1
-	VMULPS       Y1, Y1, Y6
-	VMOVUPS      expPoly0<>+0(SB), Y5
-	VFMADD213PS  expPoly1<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly2<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly3<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly4<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly5<>+0(SB), Y1, Y5
-	VFMADD213PS  Y1, Y6, Y5
-	VADDPS       expOne<>+0(SB), Y5, Y5
-	VCVTPS2DQ    Y2, Y2
-	VPADDD       expBias<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y5, Y1
-	VANDPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 96(SP)
-	VADDPS       Y1, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X3, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
-	VFMADD231SS  12(BX), X4, X0
-	VMOVSS       X0, 12(BX)
-	MOVQ         acc+8(FP), BX
-	MOVQ         v+32(FP), SI
-	SUBQ         $0x20, CX
-	JL           valuesDone
-
-values:
-	VBROADCASTSS 128(SP), Y3
-	VMULPS       (BX), Y3, Y0
-	VMULPS       32(BX), Y3, Y1
-	VMULPS       64(BX), Y3, Y2
-	VMULPS       96(BX), Y3, Y3
-	VBROADCASTSS 132(SP), Y7
-	VMULPS       (BX)(DX*1), Y7, Y4
-	VMULPS       32(BX)(DX*1), Y7, Y5
-	VMULPS       64(BX)(DX*1), Y7, Y6
-	VMULPS       96(BX)(DX*1), Y7, Y7
-	MOVQ         n+40(FP), R9
-	MOVQ         SI, DI
-	LEAQ         (SP), R8
-
-valuesRow:
-	VBROADCASTSS (R8), Y8
-	VBROADCASTSS 64(R8), Y9
-	VCVTPH2PS    (DI), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y4
-	VCVTPH2PS    16(DI), Y10
-	VFMADD231PS  Y8, Y10, Y1
-	VFMADD231PS  Y9, Y10, Y5
-	VCVTPH2PS    32(DI), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y6
-	VCVTPH2PS    48(DI), Y10
-	VFMADD231PS  Y8, Y10, Y3
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x04, R8
-	ADDQ         AX, DI
-	DECQ         R9
-	JNZ          valuesRow
-	VMOVUPS      Y0, (BX)
-	VMOVUPS      Y1, 32(BX)
-	VMOVUPS      Y2, 64(BX)
-	VMOVUPS      Y3, 96(BX)
-	VMOVUPS      Y4, (BX)(DX*1)
-	VMOVUPS      Y5, 32(BX)(DX*1)
-	VMOVUPS      Y6, 64(BX)(DX*1)
-	VMOVUPS      Y7, 96(BX)(DX*1)
-	ADDQ         $0x00000080, BX
-	ADDQ         $0x00000040, SI
-	SUBQ         $0x20, CX
-	JGE          values
-
-valuesDone:
-	ADDQ $0x20, CX
-	JZ   gathered
-
-value:
-	VBROADCASTSS 128(SP), Y0
-	VMULPS       (BX), Y0, Y0
-	VBROADCASTSS 132(SP), Y1
-	VMULPS       (BX)(DX*1), Y1, Y1
-	MOVQ         n+40(FP), R9
-	MOVQ         SI, DI
-	LEAQ         (SP), R8
-
-valueRow:
-	VBROADCASTSS (R8), Y2
-	VBROADCASTSS 64(R8), Y3
-	VCVTPH2PS    (DI), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
-	ADDQ         $0x04, R8
-	ADDQ         AX, DI
-	DECQ         R9
-	JNZ          valueRow
-	VMOVUPS      Y0, (BX)
-	VMOVUPS      Y1, (BX)(DX*1)
-	ADDQ         $0x00000020, BX
-	ADDQ         $0x00000010, SI
-	SUBQ         $0x08, CX
-	JNZ          value
-
-gathered:
-	VZEROUPPER
-	RET
-
-// func avx2AttendF16x3(st *float32, acc *float32, q *float32, k *uint16, v *uint16, n int, stride int, dim int, scale float32)
-// Requires: AVX, AVX2, F16C, FMA3
-TEXT ·avx2AttendF16x3(SB), $208-68
-	MOVQ stride+48(FP), AX
-	MOVQ dim+56(FP), CX
-	SHLQ $0x01, AX
-	MOVQ CX, DX
-	SHLQ $0x02, DX
-	MOVQ k+24(FP), BX
-	MOVQ n+40(FP), SI
-	LEAQ (SP), DI
-	SUBQ $0x04, SI
-	JL   keysDone
-
-keys:
-	MOVQ   q+16(FP), R8
-	MOVQ   CX, R9
-	MOVQ   BX, R10
-	LEAQ   (AX)(AX*2), R11
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-
-keysDim:
-	VMOVUPS      (R8), Y12
-	VMOVUPS      (R8)(DX*1), Y13
-	VMOVUPS      (R8)(DX*2), Y14
-	VCVTPH2PS    (R10), Y15
-	VFMADD231PS  Y12, Y15, Y0
-	VFMADD231PS  Y13, Y15, Y4
-	VFMADD231PS  Y14, Y15, Y8
-	VCVTPH2PS    (R10)(AX*1), Y15
-	VFMADD231PS  Y12, Y15, Y1
-	VFMADD231PS  Y13, Y15, Y5
-	VFMADD231PS  Y14, Y15, Y9
-	VCVTPH2PS    (R10)(AX*2), Y15
-	VFMADD231PS  Y12, Y15, Y2
-	VFMADD231PS  Y13, Y15, Y6
-	VFMADD231PS  Y14, Y15, Y10
-	VCVTPH2PS    (R10)(R11*1), Y15
-	VFMADD231PS  Y12, Y15, Y3
-	VFMADD231PS  Y13, Y15, Y7
-	VFMADD231PS  Y14, Y15, Y11
-	ADDQ         $0x20, R8
-	ADDQ         $0x10, R10
-	SUBQ         $0x08, R9
-	JNZ          keysDim
-	VEXTRACTF128 $0x01, Y0, X12
-	VADDPS       X0, X12, X12
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X1, X0, X0
-	VEXTRACTF128 $0x01, Y2, X1
-	VADDPS       X2, X1, X1
-	VEXTRACTF128 $0x01, Y3, X2
-	VADDPS       X3, X2, X2
-	VHADDPS      X0, X12, X12
-	VHADDPS      X2, X1, X1
-	VHADDPS      X1, X12, X12
-	VMOVUPS      X12, (DI)
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPS       X4, X0, X0
-	VEXTRACTF128 $0x01, Y5, X1
-	VADDPS       X5, X1, X1
-	VEXTRACTF128 $0x01, Y6, X2
-	VADDPS       X6, X2, X2
-	VEXTRACTF128 $0x01, Y7, X3
-	VADDPS       X7, X3, X3
-	VHADDPS      X1, X0, X0
-	VHADDPS      X3, X2, X2
-	VHADDPS      X2, X0, X0
-	VMOVUPS      X0, 64(DI)
-	VEXTRACTF128 $0x01, Y8, X0
-	VADDPS       X8, X0, X0
-	VEXTRACTF128 $0x01, Y9, X1
-	VADDPS       X9, X1, X1
-	VEXTRACTF128 $0x01, Y10, X2
-	VADDPS       X10, X2, X2
-	VEXTRACTF128 $0x01, Y11, X3
-	VADDPS       X11, X3, X3
-	VHADDPS      X1, X0, X0
-	VHADDPS      X3, X2, X2
-	VHADDPS      X2, X0, X0
-	VMOVUPS      X0, 128(DI)
-	ADDQ         $0x10, DI
-	ADDQ         AX, BX
-	ADDQ         AX, BX
-	ADDQ         AX, BX
-	ADDQ         AX, BX
-	SUBQ         $0x04, SI
-	JGE          keys
-
-keysDone:
-	ADDQ $0x04, SI
-	JZ   multiplied
-
-key:
-	MOVQ   q+16(FP), R8
-	MOVQ   CX, R9
-	MOVQ   BX, R10
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-
-keyDim:
-	VMOVUPS      (R8), Y3
-	VMOVUPS      (R8)(DX*1), Y4
-	VMOVUPS      (R8)(DX*2), Y5
-	VCVTPH2PS    (R10), Y6
-	VFMADD231PS  Y3, Y6, Y0
-	VFMADD231PS  Y4, Y6, Y1
-	VFMADD231PS  Y5, Y6, Y2
-	ADDQ         $0x20, R8
-	ADDQ         $0x10, R10
-	SUBQ         $0x08, R9
-	JNZ          keyDim
-	VEXTRACTF128 $0x01, Y0, X3
-	VADDPS       X0, X3, X3
-	VHADDPS      X3, X3, X3
-	VHADDPS      X3, X3, X3
-	VMOVSS       X3, (DI)
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X1, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
-	VMOVSS       X0, 64(DI)
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X2, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
-	VMOVSS       X0, 128(DI)
-	ADDQ         $0x04, DI
-	ADDQ         AX, BX
-	DECQ         SI
-	JNZ          key
-
-multiplied:
-	MOVQ         st+0(FP), BX
-	VBROADCASTSS scale+64(FP), Y1
-	VPBROADCASTD n+40(FP), Y0
-	VPCMPGTD     iota<>+0(SB), Y0, Y2
-	VPCMPGTD     iota<>+32(SB), Y0, Y0
-	VMOVUPS      minusInf<>+0(SB), Y4
-	VMULPS       (SP), Y1, Y3
-	VBLENDVPS    Y2, Y3, Y4, Y3
-	VMOVUPS      minusInf<>+0(SB), Y5
-	VMULPS       32(SP), Y1, Y4
-	VBLENDVPS    Y0, Y4, Y5, Y4
-	VMAXPS       Y3, Y4, Y5
-	VEXTRACTF128 $0x01, Y5, X7
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0x4e, X7, X5
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0xb1, X7, X5
-	VMAXPS       X5, X7, X7
-	VMOVSS       (BX), X6
-	VMAXSS       X6, X7, X7
-	VMOVSS       X7, (BX)
-	VBROADCASTSS X7, Y5
-	VSUBSS       X7, X6, X6
-	VBROADCASTSS X6, Y7
-	VMOVD        X6, SI
-	TESTL        SI, SI
-	JZ           same0
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y7, Y6
-	VMAXPS       Y7, Y8, Y7
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y7, Y8, Y7
-	VMULPS       expLog2e<>+0(SB), Y7, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y7
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y7
-	VMULPS       Y7, Y7, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y7, Y9
-	VFMADD213PS  Y7, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y7
-	VANDPS       Y6, Y7, Y7
-	JMP          same0Join
-
-same0:
-	VMOVUPS expOne<>+0(SB), Y7
-
-same0Join:
-	VMOVSS       X7, 192(SP)
-	VSUBPS       Y5, Y3, Y3
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y3, Y6
-	VMAXPS       Y3, Y8, Y3
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y3, Y8, Y3
-	VMULPS       expLog2e<>+0(SB), Y3, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y3
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y3
-	VMULPS       Y3, Y3, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y3, Y9
-	VFMADD213PS  Y3, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y3
-	VANDPS       Y6, Y3, Y3
-	VMOVUPS      Y3, (SP)
-	VSUBPS       Y5, Y4, Y4
-	VMOVUPS      expLow<>+0(SB), Y6
-	VCMPPS       $0x15, Y6, Y4, Y5
-	VMAXPS       Y4, Y6, Y4
-	VMOVUPS      expHigh<>+0(SB), Y6
-	VMINPS       Y4, Y6, Y4
-	VMULPS       expLog2e<>+0(SB), Y4, Y6
-	VROUNDPS     $0x00, Y6, Y6
-	VFNMADD231PS expLn2High<>+0(SB), Y6, Y4
-	VFNMADD231PS expLn2Low<>+0(SB), Y6, Y4
-	VMULPS       Y4, Y4, Y9
-	VMOVUPS      expPoly0<>+0(SB), Y8
-	VFMADD213PS  expPoly1<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly2<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly3<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly4<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly5<>+0(SB), Y4, Y8
-	VFMADD213PS  Y4, Y9, Y8
-	VADDPS       expOne<>+0(SB), Y8, Y8
-	VCVTPS2DQ    Y6, Y6
-	VPADDD       expBias<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y8, Y4
-	VANDPS       Y5, Y4, Y4
-	VMOVUPS      Y4, 32(SP)
-	VADDPS       Y4, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VADDPS       X3, X4, X4
-	VHADDPS      X4, X4, X4
-	VHADDPS      X4, X4, X4
-	VFMADD231SS  4(BX), X7, X4
-	VMOVSS       X4, 4(BX)
-	VMOVUPS      minusInf<>+0(SB), Y4
-	VMULPS       64(SP), Y1, Y3
-	VBLENDVPS    Y2, Y3, Y4, Y3
-	VMOVUPS      minusInf<>+0(SB), Y5
-	VMULPS       96(SP), Y1, Y4
-	VBLENDVPS    Y0, Y4, Y5, Y4
-	VMAXPS       Y3, Y4, Y5
-	VEXTRACTF128 $0x01, Y5, X7
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0x4e, X7, X5
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0xb1, X7, X5
-	VMAXPS       X5, X7, X7
-	VMOVSS       8(BX), X6
-	VMAXSS       X6, X7, X7
-	VMOVSS       X7, 8(BX)
-	VBROADCASTSS X7, Y5
-	VSUBSS       X7, X6, X6
-	VBROADCASTSS X6, Y7
-	VMOVD        X6, SI
-	TESTL        SI, SI
-	JZ           same1
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y7, Y6
-	VMAXPS       Y7, Y8, Y7
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y7, Y8, Y7
-	VMULPS       expLog2e<>+0(SB), Y7, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y7
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y7
-	VMULPS       Y7, Y7, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y7, Y9
-	VFMADD213PS  Y7, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y7
-	VANDPS       Y6, Y7, Y7
-	JMP          same1Join
-
-same1:
-	VMOVUPS expOne<>+0(SB), Y7
-
-same1Join:
-	VMOVSS       X7, 196(SP)
-	VSUBPS       Y5, Y3, Y3
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y3, Y6
-	VMAXPS       Y3, Y8, Y3
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y3, Y8, Y3
-	VMULPS       expLog2e<>+0(SB), Y3, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y3
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y3
-	VMULPS       Y3, Y3, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y3, Y9
-	VFMADD213PS  Y3, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y3
-	VANDPS       Y6, Y3, Y3
-	VMOVUPS      Y3, 64(SP)
-	VSUBPS       Y5, Y4, Y4
-	VMOVUPS      expLow<>+0(SB), Y6
-	VCMPPS       $0x15, Y6, Y4, Y5
-	VMAXPS       Y4, Y6, Y4
-	VMOVUPS      expHigh<>+0(SB), Y6
-	VMINPS       Y4, Y6, Y4
-	VMULPS       expLog2e<>+0(SB), Y4, Y6
-	VROUNDPS     $0x00, Y6, Y6
-	VFNMADD231PS expLn2High<>+0(SB), Y6, Y4
-	VFNMADD231PS expLn2Low<>+0(SB), Y6, Y4
-	VMULPS       Y4, Y4, Y9
-	VMOVUPS      expPoly0<>+0(SB), Y8
-	VFMADD213PS  expPoly1<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly2<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly3<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly4<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly5<>+0(SB), Y4, Y8
-	VFMADD213PS  Y4, Y9, Y8
-	VADDPS       expOne<>+0(SB), Y8, Y8
-	VCVTPS2DQ    Y6, Y6
-	VPADDD       expBias<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y8, Y4
-	VANDPS       Y5, Y4, Y4
-	VMOVUPS      Y4, 96(SP)
-	VADDPS       Y4, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VADDPS       X3, X4, X4
-	VHADDPS      X4, X4, X4
-	VHADDPS      X4, X4, X4
-	VFMADD231SS  12(BX), X7, X4
-	VMOVSS       X4, 12(BX)
-	VMOVUPS      minusInf<>+0(SB), Y4
-	VMULPS       128(SP), Y1, Y3
-	VBLENDVPS    Y2, Y3, Y4, Y3
-	VMOVUPS      minusInf<>+0(SB), Y2
-	VMULPS       160(SP), Y1, Y1
-	VBLENDVPS    Y0, Y1, Y2, Y1
-	VMAXPS       Y3, Y1, Y0
-	VEXTRACTF128 $0x01, Y0, X4
-	VMAXPS       X0, X4, X4
-	VPERMILPS    $0x4e, X4, X0
-	VMAXPS       X0, X4, X4
-	VPERMILPS    $0xb1, X4, X0
-	VMAXPS       X0, X4, X4
-	VMOVSS       16(BX), X2
-	VMAXSS       X2, X4, X4
-	VMOVSS       X4, 16(BX)
-	VBROADCASTSS X4, Y0
-	VSUBSS       X4, X2, X2
-	VBROADCASTSS X2, Y4
-	VMOVD        X2, SI
-	TESTL        SI, SI
-	JZ           same2
-	VMOVUPS      expLow<>+0(SB), Y5
-	VCMPPS       $0x15, Y5, Y4, Y2
-	VMAXPS       Y4, Y5, Y4
-	VMOVUPS      expHigh<>+0(SB), Y5
-	VMINPS       Y4, Y5, Y4
-	VMULPS       expLog2e<>+0(SB), Y4, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS expLn2High<>+0(SB), Y5, Y4
-	VFNMADD231PS expLn2Low<>+0(SB), Y5, Y4
-	VMULPS       Y4, Y4, Y7
-	VMOVUPS      expPoly0<>+0(SB), Y6
-	VFMADD213PS  expPoly1<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly2<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly3<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly4<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly5<>+0(SB), Y4, Y6
-	VFMADD213PS  Y4, Y7, Y6
-	VADDPS       expOne<>+0(SB), Y6, Y6
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       expBias<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y6, Y4
-	VANDPS       Y2, Y4, Y4
-	JMP          same2Join
-
-same2:
-	VMOVUPS expOne<>+0(SB), Y4
-
-same2Join:
-	VMOVSS       X4, 200(SP)
-	VSUBPS       Y0, Y3, Y3
-	VMOVUPS      expLow<>+0(SB), Y5
-	VCMPPS       $0x15, Y5, Y3, Y2
-	VMAXPS       Y3, Y5, Y3
-	VMOVUPS      expHigh<>+0(SB), Y5
-	VMINPS       Y3, Y5, Y3
-	VMULPS       expLog2e<>+0(SB), Y3, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS expLn2High<>+0(SB), Y5, Y3
-	VFNMADD231PS expLn2Low<>+0(SB), Y5, Y3
-	VMULPS       Y3, Y3, Y7
-	VMOVUPS      expPoly0<>+0(SB), Y6
-	VFMADD213PS  expPoly1<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly2<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly3<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly4<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly5<>+0(SB), Y3, Y6
-	VFMADD213PS  Y3, Y7, Y6
-	VADDPS       expOne<>+0(SB), Y6, Y6
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       expBias<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y6, Y3
-	VANDPS       Y2, Y3, Y3
-	VMOVUPS      Y3, 128(SP)
-	VSUBPS       Y0, Y1, Y1
-	VMOVUPS      expLow<>+0(SB), Y2
-	VCMPPS       $0x15, Y2, Y1, Y0
-	VMAXPS       Y1, Y2, Y1
-	VMOVUPS      expHigh<>+0(SB), Y2
-	VMINPS       Y1, Y2, Y1
-	VMULPS       expLog2e<>+0(SB), Y1, Y2
-	VROUNDPS     $0x00, Y2, Y2
-	VFNMADD231PS expLn2High<>+0(SB), Y2, Y1
-	VFNMADD231PS expLn2Low<>+0(SB), Y2, Y1
-	VMULPS       Y1, Y1, Y6
-	VMOVUPS      expPoly0<>+0(SB), Y5
-	VFMADD213PS  expPoly1<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly2<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly3<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly4<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly5<>+0(SB), Y1, Y5
-	VFMADD213PS  Y1, Y6, Y5
-	VADDPS       expOne<>+0(SB), Y5, Y5
-	VCVTPS2DQ    Y2, Y2
-	VPADDD       expBias<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y5, Y1
-	VANDPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 160(SP)
-	VADDPS       Y1, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X3, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
-	VFMADD231SS  20(BX), X4, X0
-	VMOVSS       X0, 20(BX)
-	MOVQ         acc+8(FP), BX
-	MOVQ         v+32(FP), SI
-	SUBQ         $0x20, CX
-	JL           valuesDone
-
-values:
-	VBROADCASTSS 192(SP), Y3
-	VMULPS       (BX), Y3, Y0
-	VMULPS       32(BX), Y3, Y1
-	VMULPS       64(BX), Y3, Y2
-	VMULPS       96(BX), Y3, Y3
-	VBROADCASTSS 196(SP), Y7
-	VMULPS       (BX)(DX*1), Y7, Y4
-	VMULPS       32(BX)(DX*1), Y7, Y5
-	VMULPS       64(BX)(DX*1), Y7, Y6
-	VMULPS       96(BX)(DX*1), Y7, Y7
-	VBROADCASTSS 200(SP), Y11
-	VMULPS       (BX)(DX*2), Y11, Y8
-	VMULPS       32(BX)(DX*2), Y11, Y9
-	VMULPS       64(BX)(DX*2), Y11, Y10
-	VMULPS       96(BX)(DX*2), Y11, Y11
-	MOVQ         n+40(FP), R9
-	MOVQ         SI, DI
-	LEAQ         (SP), R8
-
-valuesRow:
-	VBROADCASTSS (R8), Y12
-	VBROADCASTSS 64(R8), Y13
-	VBROADCASTSS 128(R8), Y14
-	VCVTPH2PS    (DI), Y15
-	VFMADD231PS  Y12, Y15, Y0
-	VFMADD231PS  Y13, Y15, Y4
-	VFMADD231PS  Y14, Y15, Y8
-	VCVTPH2PS    16(DI), Y15
-	VFMADD231PS  Y12, Y15, Y1
-	VFMADD231PS  Y13, Y15, Y5
-	VFMADD231PS  Y14, Y15, Y9
-	VCVTPH2PS    32(DI), Y15
-	VFMADD231PS  Y12, Y15, Y2
-	VFMADD231PS  Y13, Y15, Y6
-	VFMADD231PS  Y14, Y15, Y10
-	VCVTPH2PS    48(DI), Y15
-	VFMADD231PS  Y12, Y15, Y3
-	VFMADD231PS  Y13, Y15, Y7
-	VFMADD231PS  Y14, Y15, Y11
-	ADDQ         $0x04, R8
-	ADDQ         AX, DI
-	DECQ         R9
-	JNZ          valuesRow
-	VMOVUPS      Y0, (BX)
-	VMOVUPS      Y1, 32(BX)
-	VMOVUPS      Y2, 64(BX)
-	VMOVUPS      Y3, 96(BX)
-	VMOVUPS      Y4, (BX)(DX*1)
-	VMOVUPS      Y5, 32(BX)(DX*1)
-	VMOVUPS      Y6, 64(BX)(DX*1)
-	VMOVUPS      Y7, 96(BX)(DX*1)
-	VMOVUPS      Y8, (BX)(DX*2)
-	VMOVUPS      Y9, 32(BX)(DX*2)
-	VMOVUPS      Y10, 64(BX)(DX*2)
-	VMOVUPS      Y11, 96(BX)(DX*2)
-	ADDQ         $0x00000080, BX
-	ADDQ         $0x00000040, SI
-	SUBQ         $0x20, CX
-	JGE          values
-
-valuesDone:
-	ADDQ $0x20, CX
-	JZ   gathered
-
-value:
-	VBROADCASTSS 192(SP), Y0
-	VMULPS       (BX), Y0, Y0
-	VBROADCASTSS 196(SP), Y1
-	VMULPS       (BX)(DX*1), Y1, Y1
-	VBROADCASTSS 200(SP), Y2
-	VMULPS       (BX)(DX*2), Y2, Y2
-	MOVQ         n+40(FP), R9
-	MOVQ         SI, DI
-	LEAQ         (SP), R8
-
-valueRow:
-	VBROADCASTSS (R8), Y3
-	VBROADCASTSS 64(R8), Y4
-	VBROADCASTSS 128(R8), Y5
-	VCVTPH2PS    (DI), Y6
-	VFMADD231PS  Y3, Y6, Y0
-	VFMADD231PS  Y4, Y6, Y1
-	VFMADD231PS  Y5, Y6, Y2
-	ADDQ         $0x04, R8
-	ADDQ         AX, DI
-	DECQ         R9
-	JNZ          valueRow
-	VMOVUPS      Y0, (BX)
-	VMOVUPS      Y1, (BX)(DX*1)
-	VMOVUPS      Y2, (BX)(DX*2)
-	ADDQ         $0x00000020, BX
-	ADDQ         $0x00000010, SI
-	SUBQ         $0x08, CX
-	JNZ          value
-
-gathered:
-	VZEROUPPER
-	RET
-
-// func avx2AttendF16x4(st *float32, acc *float32, q *float32, k *uint16, v *uint16, n int, stride int, dim int, scale float32)
-// Requires: AVX, AVX2, F16C, FMA3
-TEXT ·avx2AttendF16x4(SB), $272-68
-	MOVQ stride+48(FP), AX
-	MOVQ dim+56(FP), CX
-	SHLQ $0x01, AX
-	MOVQ CX, DX
-	SHLQ $0x02, DX
-	MOVQ k+24(FP), BX
-	MOVQ n+40(FP), SI
-	LEAQ (SP), DI
-	SUBQ $0x02, SI
-	JL   keysDone
-
-keys:
-	MOVQ   q+16(FP), R8
-	MOVQ   CX, R9
-	LEAQ   (DX)(DX*2), R10
 	MOVQ   BX, R11
+	MOVQ   CX, R12
+	MOVQ   R8, R13
+	LEAQ   (AX)(AX*2), R14
+	LEAQ   (R13)(AX*4), R15
 	VXORPS Y0, Y0, Y0
 	VXORPS Y1, Y1, Y1
 	VXORPS Y2, Y2, Y2
@@ -1512,2118 +197,454 @@ keys:
 	VXORPS Y7, Y7, Y7
 
 keysDim:
-	VMOVUPS      (R8), Y8
-	VMOVUPS      (R8)(DX*1), Y9
-	VMOVUPS      (R8)(DX*2), Y10
-	VMOVUPS      (R8)(R10*1), Y11
-	VCVTPH2PS    (R11), Y12
-	VFMADD231PS  Y8, Y12, Y0
-	VFMADD231PS  Y9, Y12, Y2
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y6
-	VCVTPH2PS    (R11)(AX*1), Y12
-	VFMADD231PS  Y8, Y12, Y1
-	VFMADD231PS  Y9, Y12, Y3
-	VFMADD231PS  Y10, Y12, Y5
-	VFMADD231PS  Y11, Y12, Y7
-	ADDQ         $0x20, R8
-	ADDQ         $0x10, R11
-	SUBQ         $0x08, R9
-	JNZ          keysDim
-	VEXTRACTF128 $0x01, Y0, X8
-	VADDPS       X0, X8, X8
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X1, X0, X0
-	VHADDPS      X0, X8, X8
-	VHADDPS      X8, X8, X8
-	VMOVLPS      X8, (DI)
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X2, X0, X0
-	VEXTRACTF128 $0x01, Y3, X1
-	VADDPS       X3, X1, X1
-	VHADDPS      X1, X0, X0
-	VHADDPS      X0, X0, X0
-	VMOVLPS      X0, 64(DI)
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPS       X4, X0, X0
-	VEXTRACTF128 $0x01, Y5, X1
-	VADDPS       X5, X1, X1
-	VHADDPS      X1, X0, X0
-	VHADDPS      X0, X0, X0
-	VMOVLPS      X0, 128(DI)
-	VEXTRACTF128 $0x01, Y6, X0
-	VADDPS       X6, X0, X0
-	VEXTRACTF128 $0x01, Y7, X1
-	VADDPS       X7, X1, X1
-	VHADDPS      X1, X0, X0
-	VHADDPS      X0, X0, X0
-	VMOVLPS      X0, 192(DI)
-	ADDQ         $0x08, DI
-	ADDQ         AX, BX
-	ADDQ         AX, BX
-	SUBQ         $0x02, SI
-	JGE          keys
-
-keysDone:
-	ADDQ $0x02, SI
-	JZ   multiplied
-
-key:
-	MOVQ   q+16(FP), R8
-	MOVQ   CX, R9
-	LEAQ   (DX)(DX*2), R10
-	MOVQ   BX, R11
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-
-keyDim:
-	VMOVUPS      (R8), Y4
-	VMOVUPS      (R8)(DX*1), Y5
-	VMOVUPS      (R8)(DX*2), Y6
-	VMOVUPS      (R8)(R10*1), Y7
-	VCVTPH2PS    (R11), Y8
-	VFMADD231PS  Y4, Y8, Y0
-	VFMADD231PS  Y5, Y8, Y1
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	ADDQ         $0x20, R8
-	ADDQ         $0x10, R11
-	SUBQ         $0x08, R9
-	JNZ          keyDim
-	VEXTRACTF128 $0x01, Y0, X4
-	VADDPS       X0, X4, X4
-	VHADDPS      X4, X4, X4
-	VHADDPS      X4, X4, X4
-	VMOVSS       X4, (DI)
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X1, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
-	VMOVSS       X0, 64(DI)
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X2, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
-	VMOVSS       X0, 128(DI)
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X3, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
-	VMOVSS       X0, 192(DI)
-	ADDQ         $0x04, DI
-	ADDQ         AX, BX
-	DECQ         SI
-	JNZ          key
-
-multiplied:
-	MOVQ         st+0(FP), BX
-	VBROADCASTSS scale+64(FP), Y1
-	VPBROADCASTD n+40(FP), Y0
-	VPCMPGTD     iota<>+0(SB), Y0, Y2
-	VPCMPGTD     iota<>+32(SB), Y0, Y0
-	VMOVUPS      minusInf<>+0(SB), Y4
-	VMULPS       (SP), Y1, Y3
-	VBLENDVPS    Y2, Y3, Y4, Y3
-	VMOVUPS      minusInf<>+0(SB), Y5
-	VMULPS       32(SP), Y1, Y4
-	VBLENDVPS    Y0, Y4, Y5, Y4
-	VMAXPS       Y3, Y4, Y5
-	VEXTRACTF128 $0x01, Y5, X7
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0x4e, X7, X5
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0xb1, X7, X5
-	VMAXPS       X5, X7, X7
-	VMOVSS       (BX), X6
-	VMAXSS       X6, X7, X7
-	VMOVSS       X7, (BX)
-	VBROADCASTSS X7, Y5
-	VSUBSS       X7, X6, X6
-	VBROADCASTSS X6, Y7
-	VMOVD        X6, SI
-	TESTL        SI, SI
-	JZ           same0
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y7, Y6
-	VMAXPS       Y7, Y8, Y7
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y7, Y8, Y7
-	VMULPS       expLog2e<>+0(SB), Y7, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y7
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y7
-	VMULPS       Y7, Y7, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y7, Y9
-	VFMADD213PS  Y7, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y7
-	VANDPS       Y6, Y7, Y7
-	JMP          same0Join
-
-same0:
-	VMOVUPS expOne<>+0(SB), Y7
-
-same0Join:
-	VMOVSS       X7, 256(SP)
-	VSUBPS       Y5, Y3, Y3
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y3, Y6
-	VMAXPS       Y3, Y8, Y3
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y3, Y8, Y3
-	VMULPS       expLog2e<>+0(SB), Y3, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y3
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y3
-	VMULPS       Y3, Y3, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y3, Y9
-	VFMADD213PS  Y3, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y3
-	VANDPS       Y6, Y3, Y3
-	VMOVUPS      Y3, (SP)
-	VSUBPS       Y5, Y4, Y4
-	VMOVUPS      expLow<>+0(SB), Y6
-	VCMPPS       $0x15, Y6, Y4, Y5
-	VMAXPS       Y4, Y6, Y4
-	VMOVUPS      expHigh<>+0(SB), Y6
-	VMINPS       Y4, Y6, Y4
-	VMULPS       expLog2e<>+0(SB), Y4, Y6
-	VROUNDPS     $0x00, Y6, Y6
-	VFNMADD231PS expLn2High<>+0(SB), Y6, Y4
-	VFNMADD231PS expLn2Low<>+0(SB), Y6, Y4
-	VMULPS       Y4, Y4, Y9
-	VMOVUPS      expPoly0<>+0(SB), Y8
-	VFMADD213PS  expPoly1<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly2<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly3<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly4<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly5<>+0(SB), Y4, Y8
-	VFMADD213PS  Y4, Y9, Y8
-	VADDPS       expOne<>+0(SB), Y8, Y8
-	VCVTPS2DQ    Y6, Y6
-	VPADDD       expBias<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y8, Y4
-	VANDPS       Y5, Y4, Y4
-	VMOVUPS      Y4, 32(SP)
-	VADDPS       Y4, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VADDPS       X3, X4, X4
-	VHADDPS      X4, X4, X4
-	VHADDPS      X4, X4, X4
-	VFMADD231SS  4(BX), X7, X4
-	VMOVSS       X4, 4(BX)
-	VMOVUPS      minusInf<>+0(SB), Y4
-	VMULPS       64(SP), Y1, Y3
-	VBLENDVPS    Y2, Y3, Y4, Y3
-	VMOVUPS      minusInf<>+0(SB), Y5
-	VMULPS       96(SP), Y1, Y4
-	VBLENDVPS    Y0, Y4, Y5, Y4
-	VMAXPS       Y3, Y4, Y5
-	VEXTRACTF128 $0x01, Y5, X7
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0x4e, X7, X5
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0xb1, X7, X5
-	VMAXPS       X5, X7, X7
-	VMOVSS       8(BX), X6
-	VMAXSS       X6, X7, X7
-	VMOVSS       X7, 8(BX)
-	VBROADCASTSS X7, Y5
-	VSUBSS       X7, X6, X6
-	VBROADCASTSS X6, Y7
-	VMOVD        X6, SI
-	TESTL        SI, SI
-	JZ           same1
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y7, Y6
-	VMAXPS       Y7, Y8, Y7
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y7, Y8, Y7
-	VMULPS       expLog2e<>+0(SB), Y7, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y7
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y7
-	VMULPS       Y7, Y7, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y7, Y9
-	VFMADD213PS  Y7, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y7
-	VANDPS       Y6, Y7, Y7
-	JMP          same1Join
-
-same1:
-	VMOVUPS expOne<>+0(SB), Y7
-
-same1Join:
-	VMOVSS       X7, 260(SP)
-	VSUBPS       Y5, Y3, Y3
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y3, Y6
-	VMAXPS       Y3, Y8, Y3
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y3, Y8, Y3
-	VMULPS       expLog2e<>+0(SB), Y3, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y3
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y3
-	VMULPS       Y3, Y3, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y3, Y9
-	VFMADD213PS  Y3, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y3
-	VANDPS       Y6, Y3, Y3
-	VMOVUPS      Y3, 64(SP)
-	VSUBPS       Y5, Y4, Y4
-	VMOVUPS      expLow<>+0(SB), Y6
-	VCMPPS       $0x15, Y6, Y4, Y5
-	VMAXPS       Y4, Y6, Y4
-	VMOVUPS      expHigh<>+0(SB), Y6
-	VMINPS       Y4, Y6, Y4
-	VMULPS       expLog2e<>+0(SB), Y4, Y6
-	VROUNDPS     $0x00, Y6, Y6
-	VFNMADD231PS expLn2High<>+0(SB), Y6, Y4
-	VFNMADD231PS expLn2Low<>+0(SB), Y6, Y4
-	VMULPS       Y4, Y4, Y9
-	VMOVUPS      expPoly0<>+0(SB), Y8
-	VFMADD213PS  expPoly1<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly2<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly3<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly4<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly5<>+0(SB), Y4, Y8
-	VFMADD213PS  Y4, Y9, Y8
-	VADDPS       expOne<>+0(SB), Y8, Y8
-	VCVTPS2DQ    Y6, Y6
-	VPADDD       expBias<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y8, Y4
-	VANDPS       Y5, Y4, Y4
-	VMOVUPS      Y4, 96(SP)
-	VADDPS       Y4, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VADDPS       X3, X4, X4
-	VHADDPS      X4, X4, X4
-	VHADDPS      X4, X4, X4
-	VFMADD231SS  12(BX), X7, X4
-	VMOVSS       X4, 12(BX)
-	VMOVUPS      minusInf<>+0(SB), Y4
-	VMULPS       128(SP), Y1, Y3
-	VBLENDVPS    Y2, Y3, Y4, Y3
-	VMOVUPS      minusInf<>+0(SB), Y5
-	VMULPS       160(SP), Y1, Y4
-	VBLENDVPS    Y0, Y4, Y5, Y4
-	VMAXPS       Y3, Y4, Y5
-	VEXTRACTF128 $0x01, Y5, X7
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0x4e, X7, X5
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0xb1, X7, X5
-	VMAXPS       X5, X7, X7
-	VMOVSS       16(BX), X6
-	VMAXSS       X6, X7, X7
-	VMOVSS       X7, 16(BX)
-	VBROADCASTSS X7, Y5
-	VSUBSS       X7, X6, X6
-	VBROADCASTSS X6, Y7
-	VMOVD        X6, SI
-	TESTL        SI, SI
-	JZ           same2
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y7, Y6
-	VMAXPS       Y7, Y8, Y7
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y7, Y8, Y7
-	VMULPS       expLog2e<>+0(SB), Y7, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y7
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y7
-	VMULPS       Y7, Y7, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y7, Y9
-	VFMADD213PS  Y7, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y7
-	VANDPS       Y6, Y7, Y7
-	JMP          same2Join
-
-same2:
-	VMOVUPS expOne<>+0(SB), Y7
-
-same2Join:
-	VMOVSS       X7, 264(SP)
-	VSUBPS       Y5, Y3, Y3
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y3, Y6
-	VMAXPS       Y3, Y8, Y3
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y3, Y8, Y3
-	VMULPS       expLog2e<>+0(SB), Y3, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y3
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y3
-	VMULPS       Y3, Y3, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y3, Y9
-	VFMADD213PS  Y3, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y3
-	VANDPS       Y6, Y3, Y3
-	VMOVUPS      Y3, 128(SP)
-	VSUBPS       Y5, Y4, Y4
-	VMOVUPS      expLow<>+0(SB), Y6
-	VCMPPS       $0x15, Y6, Y4, Y5
-	VMAXPS       Y4, Y6, Y4
-	VMOVUPS      expHigh<>+0(SB), Y6
-	VMINPS       Y4, Y6, Y4
-	VMULPS       expLog2e<>+0(SB), Y4, Y6
-	VROUNDPS     $0x00, Y6, Y6
-	VFNMADD231PS expLn2High<>+0(SB), Y6, Y4
-	VFNMADD231PS expLn2Low<>+0(SB), Y6, Y4
-	VMULPS       Y4, Y4, Y9
-	VMOVUPS      expPoly0<>+0(SB), Y8
-	VFMADD213PS  expPoly1<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly2<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly3<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly4<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly5<>+0(SB), Y4, Y8
-	VFMADD213PS  Y4, Y9, Y8
-	VADDPS       expOne<>+0(SB), Y8, Y8
-	VCVTPS2DQ    Y6, Y6
-	VPADDD       expBias<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y8, Y4
-	VANDPS       Y5, Y4, Y4
-	VMOVUPS      Y4, 160(SP)
-	VADDPS       Y4, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VADDPS       X3, X4, X4
-	VHADDPS      X4, X4, X4
-	VHADDPS      X4, X4, X4
-	VFMADD231SS  20(BX), X7, X4
-	VMOVSS       X4, 20(BX)
-	VMOVUPS      minusInf<>+0(SB), Y4
-	VMULPS       192(SP), Y1, Y3
-	VBLENDVPS    Y2, Y3, Y4, Y3
-	VMOVUPS      minusInf<>+0(SB), Y2
-	VMULPS       224(SP), Y1, Y1
-	VBLENDVPS    Y0, Y1, Y2, Y1
-	VMAXPS       Y3, Y1, Y0
-	VEXTRACTF128 $0x01, Y0, X4
-	VMAXPS       X0, X4, X4
-	VPERMILPS    $0x4e, X4, X0
-	VMAXPS       X0, X4, X4
-	VPERMILPS    $0xb1, X4, X0
-	VMAXPS       X0, X4, X4
-	VMOVSS       24(BX), X2
-	VMAXSS       X2, X4, X4
-	VMOVSS       X4, 24(BX)
-	VBROADCASTSS X4, Y0
-	VSUBSS       X4, X2, X2
-	VBROADCASTSS X2, Y4
-	VMOVD        X2, SI
-	TESTL        SI, SI
-	JZ           same3
-	VMOVUPS      expLow<>+0(SB), Y5
-	VCMPPS       $0x15, Y5, Y4, Y2
-	VMAXPS       Y4, Y5, Y4
-	VMOVUPS      expHigh<>+0(SB), Y5
-	VMINPS       Y4, Y5, Y4
-	VMULPS       expLog2e<>+0(SB), Y4, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS expLn2High<>+0(SB), Y5, Y4
-	VFNMADD231PS expLn2Low<>+0(SB), Y5, Y4
-	VMULPS       Y4, Y4, Y7
-	VMOVUPS      expPoly0<>+0(SB), Y6
-	VFMADD213PS  expPoly1<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly2<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly3<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly4<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly5<>+0(SB), Y4, Y6
-	VFMADD213PS  Y4, Y7, Y6
-	VADDPS       expOne<>+0(SB), Y6, Y6
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       expBias<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y6, Y4
-	VANDPS       Y2, Y4, Y4
-	JMP          same3Join
-
-same3:
-	VMOVUPS expOne<>+0(SB), Y4
-
-same3Join:
-	VMOVSS       X4, 268(SP)
-	VSUBPS       Y0, Y3, Y3
-	VMOVUPS      expLow<>+0(SB), Y5
-	VCMPPS       $0x15, Y5, Y3, Y2
-	VMAXPS       Y3, Y5, Y3
-	VMOVUPS      expHigh<>+0(SB), Y5
-	VMINPS       Y3, Y5, Y3
-	VMULPS       expLog2e<>+0(SB), Y3, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS expLn2High<>+0(SB), Y5, Y3
-	VFNMADD231PS expLn2Low<>+0(SB), Y5, Y3
-	VMULPS       Y3, Y3, Y7
-	VMOVUPS      expPoly0<>+0(SB), Y6
-	VFMADD213PS  expPoly1<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly2<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly3<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly4<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly5<>+0(SB), Y3, Y6
-	VFMADD213PS  Y3, Y7, Y6
-	VADDPS       expOne<>+0(SB), Y6, Y6
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       expBias<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y6, Y3
-	VANDPS       Y2, Y3, Y3
-	VMOVUPS      Y3, 192(SP)
-	VSUBPS       Y0, Y1, Y1
-	VMOVUPS      expLow<>+0(SB), Y2
-	VCMPPS       $0x15, Y2, Y1, Y0
-	VMAXPS       Y1, Y2, Y1
-	VMOVUPS      expHigh<>+0(SB), Y2
-	VMINPS       Y1, Y2, Y1
-	VMULPS       expLog2e<>+0(SB), Y1, Y2
-	VROUNDPS     $0x00, Y2, Y2
-	VFNMADD231PS expLn2High<>+0(SB), Y2, Y1
-	VFNMADD231PS expLn2Low<>+0(SB), Y2, Y1
-	VMULPS       Y1, Y1, Y6
-	VMOVUPS      expPoly0<>+0(SB), Y5
-	VFMADD213PS  expPoly1<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly2<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly3<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly4<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly5<>+0(SB), Y1, Y5
-	VFMADD213PS  Y1, Y6, Y5
-	VADDPS       expOne<>+0(SB), Y5, Y5
-	VCVTPS2DQ    Y2, Y2
-	VPADDD       expBias<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y5, Y1
-	VANDPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(SP)
-	VADDPS       Y1, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X3, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
-	VFMADD231SS  28(BX), X4, X0
-	VMOVSS       X0, 28(BX)
-	MOVQ         acc+8(FP), BX
-	MOVQ         v+32(FP), SI
-	LEAQ         (DX)(DX*2), DI
-	SUBQ         $0x10, CX
-	JL           valuesDone
-
-values:
-	VBROADCASTSS 256(SP), Y1
-	VMULPS       (BX), Y1, Y0
-	VMULPS       32(BX), Y1, Y1
-	VBROADCASTSS 260(SP), Y3
-	VMULPS       (BX)(DX*1), Y3, Y2
-	VMULPS       32(BX)(DX*1), Y3, Y3
-	VBROADCASTSS 264(SP), Y5
-	VMULPS       (BX)(DX*2), Y5, Y4
-	VMULPS       32(BX)(DX*2), Y5, Y5
-	VBROADCASTSS 268(SP), Y7
-	VMULPS       (BX)(DI*1), Y7, Y6
-	VMULPS       32(BX)(DI*1), Y7, Y7
-	MOVQ         n+40(FP), R10
-	MOVQ         SI, R8
-	LEAQ         (SP), R9
-
-valuesRow:
-	VBROADCASTSS (R9), Y8
-	VBROADCASTSS 64(R9), Y9
-	VBROADCASTSS 128(R9), Y10
-	VBROADCASTSS 192(R9), Y11
-	VCVTPH2PS    (R8), Y12
-	VFMADD231PS  Y8, Y12, Y0
-	VFMADD231PS  Y9, Y12, Y2
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y6
-	VCVTPH2PS    16(R8), Y12
-	VFMADD231PS  Y8, Y12, Y1
-	VFMADD231PS  Y9, Y12, Y3
-	VFMADD231PS  Y10, Y12, Y5
-	VFMADD231PS  Y11, Y12, Y7
-	ADDQ         $0x04, R9
-	ADDQ         AX, R8
-	DECQ         R10
-	JNZ          valuesRow
-	VMOVUPS      Y0, (BX)
-	VMOVUPS      Y1, 32(BX)
-	VMOVUPS      Y2, (BX)(DX*1)
-	VMOVUPS      Y3, 32(BX)(DX*1)
-	VMOVUPS      Y4, (BX)(DX*2)
-	VMOVUPS      Y5, 32(BX)(DX*2)
-	VMOVUPS      Y6, (BX)(DI*1)
-	VMOVUPS      Y7, 32(BX)(DI*1)
-	ADDQ         $0x00000040, BX
-	ADDQ         $0x00000020, SI
-	SUBQ         $0x10, CX
-	JGE          values
-
-valuesDone:
-	ADDQ $0x10, CX
-	JZ   gathered
-
-value:
-	VBROADCASTSS 256(SP), Y0
-	VMULPS       (BX), Y0, Y0
-	VBROADCASTSS 260(SP), Y1
-	VMULPS       (BX)(DX*1), Y1, Y1
-	VBROADCASTSS 264(SP), Y2
-	VMULPS       (BX)(DX*2), Y2, Y2
-	VBROADCASTSS 268(SP), Y3
-	VMULPS       (BX)(DI*1), Y3, Y3
-	MOVQ         n+40(FP), R10
-	MOVQ         SI, R8
-	LEAQ         (SP), R9
-
-valueRow:
-	VBROADCASTSS (R9), Y4
-	VBROADCASTSS 64(R9), Y5
-	VBROADCASTSS 128(R9), Y6
-	VBROADCASTSS 192(R9), Y7
-	VCVTPH2PS    (R8), Y8
-	VFMADD231PS  Y4, Y8, Y0
-	VFMADD231PS  Y5, Y8, Y1
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	ADDQ         $0x04, R9
-	ADDQ         AX, R8
-	DECQ         R10
-	JNZ          valueRow
-	VMOVUPS      Y0, (BX)
-	VMOVUPS      Y1, (BX)(DX*1)
-	VMOVUPS      Y2, (BX)(DX*2)
-	VMOVUPS      Y3, (BX)(DI*1)
-	ADDQ         $0x00000020, BX
-	ADDQ         $0x00000010, SI
-	SUBQ         $0x08, CX
-	JNZ          value
-
-gathered:
-	VZEROUPPER
-	RET
-
-// func avx2AttendF32x1(st *float32, acc *float32, q *float32, k *float32, v *float32, n int, stride int, dim int, scale float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·avx2AttendF32x1(SB), $80-68
-	MOVQ stride+48(FP), AX
-	MOVQ dim+56(FP), CX
-	SHLQ $0x02, AX
-	MOVQ CX, DX
-	SHLQ $0x02, DX
-	MOVQ k+24(FP), DX
-	MOVQ n+40(FP), BX
-	LEAQ (SP), SI
-	SUBQ $0x08, BX
-	JL   keysDone
-
-keys:
-	MOVQ   q+16(FP), DI
-	MOVQ   CX, R8
-	MOVQ   DX, R9
-	LEAQ   (AX)(AX*2), R10
-	LEAQ   (R9)(AX*4), R11
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-
-keysDim:
-	VMOVUPS      (DI), Y8
-	VMOVUPS      (R9), Y9
-	VFMADD231PS  Y8, Y9, Y0
-	VMOVUPS      (R9)(AX*1), Y9
-	VFMADD231PS  Y8, Y9, Y1
-	VMOVUPS      (R9)(AX*2), Y9
-	VFMADD231PS  Y8, Y9, Y2
-	VMOVUPS      (R9)(R10*1), Y9
-	VFMADD231PS  Y8, Y9, Y3
-	VMOVUPS      (R11), Y9
-	VFMADD231PS  Y8, Y9, Y4
-	VMOVUPS      (R11)(AX*1), Y9
-	VFMADD231PS  Y8, Y9, Y5
-	VMOVUPS      (R11)(AX*2), Y9
-	VFMADD231PS  Y8, Y9, Y6
-	VMOVUPS      (R11)(R10*1), Y9
-	VFMADD231PS  Y8, Y9, Y7
-	ADDQ         $0x20, DI
-	ADDQ         $0x20, R9
-	ADDQ         $0x20, R11
-	SUBQ         $0x08, R8
-	JNZ          keysDim
-	VEXTRACTF128 $0x01, Y0, X8
-	VADDPS       X0, X8, X8
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X1, X0, X0
-	VEXTRACTF128 $0x01, Y2, X1
-	VADDPS       X2, X1, X1
-	VEXTRACTF128 $0x01, Y3, X2
-	VADDPS       X3, X2, X2
-	VEXTRACTF128 $0x01, Y4, X3
-	VADDPS       X4, X3, X3
-	VEXTRACTF128 $0x01, Y5, X4
-	VADDPS       X5, X4, X4
-	VEXTRACTF128 $0x01, Y6, X5
-	VADDPS       X6, X5, X5
-	VEXTRACTF128 $0x01, Y7, X6
-	VADDPS       X7, X6, X6
-	VHADDPS      X0, X8, X8
-	VHADDPS      X2, X1, X1
-	VHADDPS      X1, X8, X8
-	VMOVUPS      X8, (SI)
-	VHADDPS      X4, X3, X3
-	VHADDPS      X6, X5, X5
-	VHADDPS      X5, X3, X3
-	VMOVUPS      X3, 16(SI)
-	ADDQ         $0x20, SI
-	ADDQ         AX, DX
-	ADDQ         AX, DX
-	ADDQ         AX, DX
-	ADDQ         AX, DX
-	ADDQ         AX, DX
-	ADDQ         AX, DX
-	ADDQ         AX, DX
-	ADDQ         AX, DX
-	SUBQ         $0x08, BX
-	JGE          keys
-
-keysDone:
-	ADDQ $0x08, BX
-	JZ   multiplied
-
-key:
-	MOVQ   q+16(FP), DI
-	MOVQ   CX, R8
-	MOVQ   DX, R9
-	VXORPS Y0, Y0, Y0
-
-keyDim:
-	VMOVUPS      (DI), Y1
-	VMOVUPS      (R9), Y2
-	VFMADD231PS  Y1, Y2, Y0
-	ADDQ         $0x20, DI
-	ADDQ         $0x20, R9
-	SUBQ         $0x08, R8
-	JNZ          keyDim
-	VEXTRACTF128 $0x01, Y0, X1
-	VADDPS       X0, X1, X1
-	VHADDPS      X1, X1, X1
-	VHADDPS      X1, X1, X1
-	VMOVSS       X1, (SI)
-	ADDQ         $0x04, SI
-	ADDQ         AX, DX
-	DECQ         BX
-	JNZ          key
-
-multiplied:
-	MOVQ         st+0(FP), DX
-	VBROADCASTSS scale+64(FP), Y1
-	VPBROADCASTD n+40(FP), Y0
-	VPCMPGTD     iota<>+0(SB), Y0, Y2
-	VPCMPGTD     iota<>+32(SB), Y0, Y0
-	VMOVUPS      minusInf<>+0(SB), Y4
-	VMULPS       (SP), Y1, Y3
-	VBLENDVPS    Y2, Y3, Y4, Y3
-	VMOVUPS      minusInf<>+0(SB), Y2
-	VMULPS       32(SP), Y1, Y1
-	VBLENDVPS    Y0, Y1, Y2, Y1
-	VMAXPS       Y3, Y1, Y0
-	VEXTRACTF128 $0x01, Y0, X4
-	VMAXPS       X0, X4, X4
-	VPERMILPS    $0x4e, X4, X0
-	VMAXPS       X0, X4, X4
-	VPERMILPS    $0xb1, X4, X0
-	VMAXPS       X0, X4, X4
-	VMOVSS       (DX), X2
-	VMAXSS       X2, X4, X4
-	VMOVSS       X4, (DX)
-	VBROADCASTSS X4, Y0
-	VSUBSS       X4, X2, X2
-	VBROADCASTSS X2, Y4
-	VMOVD        X2, BX
-	TESTL        BX, BX
-	JZ           same0
-	VMOVUPS      expLow<>+0(SB), Y5
-	VCMPPS       $0x15, Y5, Y4, Y2
-	VMAXPS       Y4, Y5, Y4
-	VMOVUPS      expHigh<>+0(SB), Y5
-	VMINPS       Y4, Y5, Y4
-	VMULPS       expLog2e<>+0(SB), Y4, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS expLn2High<>+0(SB), Y5, Y4
-	VFNMADD231PS expLn2Low<>+0(SB), Y5, Y4
-	VMULPS       Y4, Y4, Y7
-	VMOVUPS      expPoly0<>+0(SB), Y6
-	VFMADD213PS  expPoly1<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly2<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly3<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly4<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly5<>+0(SB), Y4, Y6
-	VFMADD213PS  Y4, Y7, Y6
-	VADDPS       expOne<>+0(SB), Y6, Y6
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       expBias<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y6, Y4
-	VANDPS       Y2, Y4, Y4
-	JMP          same0Join
-
-same0:
-	VMOVUPS expOne<>+0(SB), Y4
-
-same0Join:
-	VMOVSS       X4, 64(SP)
-	VSUBPS       Y0, Y3, Y3
-	VMOVUPS      expLow<>+0(SB), Y5
-	VCMPPS       $0x15, Y5, Y3, Y2
-	VMAXPS       Y3, Y5, Y3
-	VMOVUPS      expHigh<>+0(SB), Y5
-	VMINPS       Y3, Y5, Y3
-	VMULPS       expLog2e<>+0(SB), Y3, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS expLn2High<>+0(SB), Y5, Y3
-	VFNMADD231PS expLn2Low<>+0(SB), Y5, Y3
-	VMULPS       Y3, Y3, Y7
-	VMOVUPS      expPoly0<>+0(SB), Y6
-	VFMADD213PS  expPoly1<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly2<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly3<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly4<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly5<>+0(SB), Y3, Y6
-	VFMADD213PS  Y3, Y7, Y6
-	VADDPS       expOne<>+0(SB), Y6, Y6
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       expBias<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y6, Y3
-	VANDPS       Y2, Y3, Y3
-	VMOVUPS      Y3, (SP)
-	VSUBPS       Y0, Y1, Y1
-	VMOVUPS      expLow<>+0(SB), Y2
-	VCMPPS       $0x15, Y2, Y1, Y0
-	VMAXPS       Y1, Y2, Y1
-	VMOVUPS      expHigh<>+0(SB), Y2
-	VMINPS       Y1, Y2, Y1
-	VMULPS       expLog2e<>+0(SB), Y1, Y2
-	VROUNDPS     $0x00, Y2, Y2
-	VFNMADD231PS expLn2High<>+0(SB), Y2, Y1
-	VFNMADD231PS expLn2Low<>+0(SB), Y2, Y1
-	VMULPS       Y1, Y1, Y6
-	VMOVUPS      expPoly0<>+0(SB), Y5
-	VFMADD213PS  expPoly1<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly2<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly3<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly4<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly5<>+0(SB), Y1, Y5
-	VFMADD213PS  Y1, Y6, Y5
-	VADDPS       expOne<>+0(SB), Y5, Y5
-	VCVTPS2DQ    Y2, Y2
-	VPADDD       expBias<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y5, Y1
-	VANDPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 32(SP)
-	VADDPS       Y1, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X3, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
-	VFMADD231SS  4(DX), X4, X0
-	VMOVSS       X0, 4(DX)
-	MOVQ         acc+8(FP), DX
-	MOVQ         v+32(FP), BX
-	SUBQ         $0x40, CX
-	JL           valuesDone
-
-values:
-	VBROADCASTSS 64(SP), Y7
-	VMULPS       (DX), Y7, Y0
-	VMULPS       32(DX), Y7, Y1
-	VMULPS       64(DX), Y7, Y2
-	VMULPS       96(DX), Y7, Y3
-	VMULPS       128(DX), Y7, Y4
-	VMULPS       160(DX), Y7, Y5
-	VMULPS       192(DX), Y7, Y6
-	VMULPS       224(DX), Y7, Y7
-	MOVQ         n+40(FP), R8
-	MOVQ         BX, SI
-	LEAQ         (SP), DI
-
-valuesRow:
-	VBROADCASTSS (DI), Y8
-	VMOVUPS      (SI), Y9
-	VFMADD231PS  Y8, Y9, Y0
-	VMOVUPS      32(SI), Y9
-	VFMADD231PS  Y8, Y9, Y1
-	VMOVUPS      64(SI), Y9
-	VFMADD231PS  Y8, Y9, Y2
-	VMOVUPS      96(SI), Y9
-	VFMADD231PS  Y8, Y9, Y3
-	VMOVUPS      128(SI), Y9
-	VFMADD231PS  Y8, Y9, Y4
-	VMOVUPS      160(SI), Y9
-	VFMADD231PS  Y8, Y9, Y5
-	VMOVUPS      192(SI), Y9
-	VFMADD231PS  Y8, Y9, Y6
-	VMOVUPS      224(SI), Y9
-	VFMADD231PS  Y8, Y9, Y7
-	ADDQ         $0x04, DI
-	ADDQ         AX, SI
-	DECQ         R8
-	JNZ          valuesRow
-	VMOVUPS      Y0, (DX)
-	VMOVUPS      Y1, 32(DX)
-	VMOVUPS      Y2, 64(DX)
-	VMOVUPS      Y3, 96(DX)
-	VMOVUPS      Y4, 128(DX)
-	VMOVUPS      Y5, 160(DX)
-	VMOVUPS      Y6, 192(DX)
-	VMOVUPS      Y7, 224(DX)
-	ADDQ         $0x00000100, DX
-	ADDQ         $0x00000100, BX
-	SUBQ         $0x40, CX
-	JGE          values
-
-valuesDone:
-	ADDQ $0x40, CX
-	JZ   gathered
-
-value:
-	VBROADCASTSS 64(SP), Y0
-	VMULPS       (DX), Y0, Y0
-	MOVQ         n+40(FP), R8
-	MOVQ         BX, SI
-	LEAQ         (SP), DI
-
-valueRow:
-	VBROADCASTSS (DI), Y1
-	VMOVUPS      (SI), Y2
-	VFMADD231PS  Y1, Y2, Y0
-	ADDQ         $0x04, DI
-	ADDQ         AX, SI
-	DECQ         R8
-	JNZ          valueRow
-	VMOVUPS      Y0, (DX)
-	ADDQ         $0x00000020, DX
-	ADDQ         $0x00000020, BX
-	SUBQ         $0x08, CX
-	JNZ          value
-
-gathered:
-	VZEROUPPER
-	RET
-
-// func avx2AttendF32x2(st *float32, acc *float32, q *float32, k *float32, v *float32, n int, stride int, dim int, scale float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·avx2AttendF32x2(SB), $144-68
-	MOVQ stride+48(FP), AX
-	MOVQ dim+56(FP), CX
-	SHLQ $0x02, AX
-	MOVQ CX, DX
-	SHLQ $0x02, DX
-	MOVQ k+24(FP), BX
-	MOVQ n+40(FP), SI
-	LEAQ (SP), DI
-	SUBQ $0x04, SI
-	JL   keysDone
-
-keys:
-	MOVQ   q+16(FP), R8
-	MOVQ   CX, R9
-	MOVQ   BX, R10
-	LEAQ   (AX)(AX*2), R11
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-
-keysDim:
-	VMOVUPS      (R8), Y8
-	VMOVUPS      (R8)(DX*1), Y9
-	VMOVUPS      (R10), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y4
-	VMOVUPS      (R10)(AX*1), Y10
-	VFMADD231PS  Y8, Y10, Y1
-	VFMADD231PS  Y9, Y10, Y5
-	VMOVUPS      (R10)(AX*2), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y6
-	VMOVUPS      (R10)(R11*1), Y10
-	VFMADD231PS  Y8, Y10, Y3
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x20, R8
-	ADDQ         $0x20, R10
-	SUBQ         $0x08, R9
-	JNZ          keysDim
-	VEXTRACTF128 $0x01, Y0, X8
-	VADDPS       X0, X8, X8
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X1, X0, X0
-	VEXTRACTF128 $0x01, Y2, X1
-	VADDPS       X2, X1, X1
-	VEXTRACTF128 $0x01, Y3, X2
-	VADDPS       X3, X2, X2
-	VHADDPS      X0, X8, X8
-	VHADDPS      X2, X1, X1
-	VHADDPS      X1, X8, X8
-	VMOVUPS      X8, (DI)
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPS       X4, X0, X0
-	VEXTRACTF128 $0x01, Y5, X1
-	VADDPS       X5, X1, X1
-	VEXTRACTF128 $0x01, Y6, X2
-	VADDPS       X6, X2, X2
-	VEXTRACTF128 $0x01, Y7, X3
-	VADDPS       X7, X3, X3
-	VHADDPS      X1, X0, X0
-	VHADDPS      X3, X2, X2
-	VHADDPS      X2, X0, X0
-	VMOVUPS      X0, 64(DI)
-	ADDQ         $0x10, DI
-	ADDQ         AX, BX
-	ADDQ         AX, BX
-	ADDQ         AX, BX
-	ADDQ         AX, BX
-	SUBQ         $0x04, SI
-	JGE          keys
-
-keysDone:
-	ADDQ $0x04, SI
-	JZ   multiplied
-
-key:
-	MOVQ   q+16(FP), R8
-	MOVQ   CX, R9
-	MOVQ   BX, R10
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-
-keyDim:
-	VMOVUPS      (R8), Y2
-	VMOVUPS      (R8)(DX*1), Y3
-	VMOVUPS      (R10), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
-	ADDQ         $0x20, R8
-	ADDQ         $0x20, R10
-	SUBQ         $0x08, R9
-	JNZ          keyDim
-	VEXTRACTF128 $0x01, Y0, X2
-	VADDPS       X0, X2, X2
-	VHADDPS      X2, X2, X2
-	VHADDPS      X2, X2, X2
-	VMOVSS       X2, (DI)
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X1, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
-	VMOVSS       X0, 64(DI)
-	ADDQ         $0x04, DI
-	ADDQ         AX, BX
-	DECQ         SI
-	JNZ          key
-
-multiplied:
-	MOVQ         st+0(FP), BX
-	VBROADCASTSS scale+64(FP), Y1
-	VPBROADCASTD n+40(FP), Y0
-	VPCMPGTD     iota<>+0(SB), Y0, Y2
-	VPCMPGTD     iota<>+32(SB), Y0, Y0
-	VMOVUPS      minusInf<>+0(SB), Y4
-	VMULPS       (SP), Y1, Y3
-	VBLENDVPS    Y2, Y3, Y4, Y3
-	VMOVUPS      minusInf<>+0(SB), Y5
-	VMULPS       32(SP), Y1, Y4
-	VBLENDVPS    Y0, Y4, Y5, Y4
-	VMAXPS       Y3, Y4, Y5
-	VEXTRACTF128 $0x01, Y5, X7
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0x4e, X7, X5
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0xb1, X7, X5
-	VMAXPS       X5, X7, X7
-	VMOVSS       (BX), X6
-	VMAXSS       X6, X7, X7
-	VMOVSS       X7, (BX)
-	VBROADCASTSS X7, Y5
-	VSUBSS       X7, X6, X6
-	VBROADCASTSS X6, Y7
-	VMOVD        X6, SI
-	TESTL        SI, SI
-	JZ           same0
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y7, Y6
-	VMAXPS       Y7, Y8, Y7
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y7, Y8, Y7
-	VMULPS       expLog2e<>+0(SB), Y7, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y7
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y7
-	VMULPS       Y7, Y7, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y7, Y9
-	VFMADD213PS  Y7, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y7
-	VANDPS       Y6, Y7, Y7
-	JMP          same0Join
-
-same0:
-	VMOVUPS expOne<>+0(SB), Y7
-
-same0Join:
-	VMOVSS       X7, 128(SP)
-	VSUBPS       Y5, Y3, Y3
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y3, Y6
-	VMAXPS       Y3, Y8, Y3
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y3, Y8, Y3
-	VMULPS       expLog2e<>+0(SB), Y3, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y3
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y3
-	VMULPS       Y3, Y3, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y3, Y9
-	VFMADD213PS  Y3, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y3
-	VANDPS       Y6, Y3, Y3
-	VMOVUPS      Y3, (SP)
-	VSUBPS       Y5, Y4, Y4
-	VMOVUPS      expLow<>+0(SB), Y6
-	VCMPPS       $0x15, Y6, Y4, Y5
-	VMAXPS       Y4, Y6, Y4
-	VMOVUPS      expHigh<>+0(SB), Y6
-	VMINPS       Y4, Y6, Y4
-	VMULPS       expLog2e<>+0(SB), Y4, Y6
-	VROUNDPS     $0x00, Y6, Y6
-	VFNMADD231PS expLn2High<>+0(SB), Y6, Y4
-	VFNMADD231PS expLn2Low<>+0(SB), Y6, Y4
-	VMULPS       Y4, Y4, Y9
-	VMOVUPS      expPoly0<>+0(SB), Y8
-	VFMADD213PS  expPoly1<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly2<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly3<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly4<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly5<>+0(SB), Y4, Y8
-	VFMADD213PS  Y4, Y9, Y8
-	VADDPS       expOne<>+0(SB), Y8, Y8
-	VCVTPS2DQ    Y6, Y6
-	VPADDD       expBias<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y8, Y4
-	VANDPS       Y5, Y4, Y4
-	VMOVUPS      Y4, 32(SP)
-	VADDPS       Y4, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VADDPS       X3, X4, X4
-	VHADDPS      X4, X4, X4
-	VHADDPS      X4, X4, X4
-	VFMADD231SS  4(BX), X7, X4
-	VMOVSS       X4, 4(BX)
-	VMOVUPS      minusInf<>+0(SB), Y4
-	VMULPS       64(SP), Y1, Y3
-	VBLENDVPS    Y2, Y3, Y4, Y3
-	VMOVUPS      minusInf<>+0(SB), Y2
-	VMULPS       96(SP), Y1, Y1
-	VBLENDVPS    Y0, Y1, Y2, Y1
-	VMAXPS       Y3, Y1, Y0
-	VEXTRACTF128 $0x01, Y0, X4
-	VMAXPS       X0, X4, X4
-	VPERMILPS    $0x4e, X4, X0
-	VMAXPS       X0, X4, X4
-	VPERMILPS    $0xb1, X4, X0
-	VMAXPS       X0, X4, X4
-	VMOVSS       8(BX), X2
-	VMAXSS       X2, X4, X4
-	VMOVSS       X4, 8(BX)
-	VBROADCASTSS X4, Y0
-	VSUBSS       X4, X2, X2
-	VBROADCASTSS X2, Y4
-	VMOVD        X2, SI
-	TESTL        SI, SI
-	JZ           same1
-	VMOVUPS      expLow<>+0(SB), Y5
-	VCMPPS       $0x15, Y5, Y4, Y2
-	VMAXPS       Y4, Y5, Y4
-	VMOVUPS      expHigh<>+0(SB), Y5
-	VMINPS       Y4, Y5, Y4
-	VMULPS       expLog2e<>+0(SB), Y4, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS expLn2High<>+0(SB), Y5, Y4
-	VFNMADD231PS expLn2Low<>+0(SB), Y5, Y4
-	VMULPS       Y4, Y4, Y7
-	VMOVUPS      expPoly0<>+0(SB), Y6
-	VFMADD213PS  expPoly1<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly2<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly3<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly4<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly5<>+0(SB), Y4, Y6
-	VFMADD213PS  Y4, Y7, Y6
-	VADDPS       expOne<>+0(SB), Y6, Y6
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       expBias<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y6, Y4
-	VANDPS       Y2, Y4, Y4
-	JMP          same1Join
-
-same1:
-	VMOVUPS expOne<>+0(SB), Y4
-
-same1Join:
-	VMOVSS       X4, 132(SP)
-	VSUBPS       Y0, Y3, Y3
-	VMOVUPS      expLow<>+0(SB), Y5
-	VCMPPS       $0x15, Y5, Y3, Y2
-	VMAXPS       Y3, Y5, Y3
-	VMOVUPS      expHigh<>+0(SB), Y5
-	VMINPS       Y3, Y5, Y3
-	VMULPS       expLog2e<>+0(SB), Y3, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS expLn2High<>+0(SB), Y5, Y3
-	VFNMADD231PS expLn2Low<>+0(SB), Y5, Y3
-	VMULPS       Y3, Y3, Y7
-	VMOVUPS      expPoly0<>+0(SB), Y6
-	VFMADD213PS  expPoly1<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly2<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly3<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly4<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly5<>+0(SB), Y3, Y6
-	VFMADD213PS  Y3, Y7, Y6
-	VADDPS       expOne<>+0(SB), Y6, Y6
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       expBias<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y6, Y3
-	VANDPS       Y2, Y3, Y3
-	VMOVUPS      Y3, 64(SP)
-	VSUBPS       Y0, Y1, Y1
-	VMOVUPS      expLow<>+0(SB), Y2
-	VCMPPS       $0x15, Y2, Y1, Y0
-	VMAXPS       Y1, Y2, Y1
-	VMOVUPS      expHigh<>+0(SB), Y2
-	VMINPS       Y1, Y2, Y1
-	VMULPS       expLog2e<>+0(SB), Y1, Y2
-	VROUNDPS     $0x00, Y2, Y2
-	VFNMADD231PS expLn2High<>+0(SB), Y2, Y1
-	VFNMADD231PS expLn2Low<>+0(SB), Y2, Y1
-	VMULPS       Y1, Y1, Y6
-	VMOVUPS      expPoly0<>+0(SB), Y5
-	VFMADD213PS  expPoly1<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly2<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly3<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly4<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly5<>+0(SB), Y1, Y5
-	VFMADD213PS  Y1, Y6, Y5
-	VADDPS       expOne<>+0(SB), Y5, Y5
-	VCVTPS2DQ    Y2, Y2
-	VPADDD       expBias<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y5, Y1
-	VANDPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 96(SP)
-	VADDPS       Y1, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X3, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
-	VFMADD231SS  12(BX), X4, X0
-	VMOVSS       X0, 12(BX)
-	MOVQ         acc+8(FP), BX
-	MOVQ         v+32(FP), SI
-	SUBQ         $0x20, CX
-	JL           valuesDone
-
-values:
-	VBROADCASTSS 128(SP), Y3
-	VMULPS       (BX), Y3, Y0
-	VMULPS       32(BX), Y3, Y1
-	VMULPS       64(BX), Y3, Y2
-	VMULPS       96(BX), Y3, Y3
-	VBROADCASTSS 132(SP), Y7
-	VMULPS       (BX)(DX*1), Y7, Y4
-	VMULPS       32(BX)(DX*1), Y7, Y5
-	VMULPS       64(BX)(DX*1), Y7, Y6
-	VMULPS       96(BX)(DX*1), Y7, Y7
-	MOVQ         n+40(FP), R9
-	MOVQ         SI, DI
-	LEAQ         (SP), R8
-
-valuesRow:
-	VBROADCASTSS (R8), Y8
-	VBROADCASTSS 64(R8), Y9
-	VMOVUPS      (DI), Y10
-	VFMADD231PS  Y8, Y10, Y0
-	VFMADD231PS  Y9, Y10, Y4
-	VMOVUPS      32(DI), Y10
-	VFMADD231PS  Y8, Y10, Y1
-	VFMADD231PS  Y9, Y10, Y5
-	VMOVUPS      64(DI), Y10
-	VFMADD231PS  Y8, Y10, Y2
-	VFMADD231PS  Y9, Y10, Y6
-	VMOVUPS      96(DI), Y10
-	VFMADD231PS  Y8, Y10, Y3
-	VFMADD231PS  Y9, Y10, Y7
-	ADDQ         $0x04, R8
-	ADDQ         AX, DI
-	DECQ         R9
-	JNZ          valuesRow
-	VMOVUPS      Y0, (BX)
-	VMOVUPS      Y1, 32(BX)
-	VMOVUPS      Y2, 64(BX)
-	VMOVUPS      Y3, 96(BX)
-	VMOVUPS      Y4, (BX)(DX*1)
-	VMOVUPS      Y5, 32(BX)(DX*1)
-	VMOVUPS      Y6, 64(BX)(DX*1)
-	VMOVUPS      Y7, 96(BX)(DX*1)
-	ADDQ         $0x00000080, BX
-	ADDQ         $0x00000080, SI
-	SUBQ         $0x20, CX
-	JGE          values
-
-valuesDone:
-	ADDQ $0x20, CX
-	JZ   gathered
-
-value:
-	VBROADCASTSS 128(SP), Y0
-	VMULPS       (BX), Y0, Y0
-	VBROADCASTSS 132(SP), Y1
-	VMULPS       (BX)(DX*1), Y1, Y1
-	MOVQ         n+40(FP), R9
-	MOVQ         SI, DI
-	LEAQ         (SP), R8
-
-valueRow:
-	VBROADCASTSS (R8), Y2
-	VBROADCASTSS 64(R8), Y3
-	VMOVUPS      (DI), Y4
-	VFMADD231PS  Y2, Y4, Y0
-	VFMADD231PS  Y3, Y4, Y1
-	ADDQ         $0x04, R8
-	ADDQ         AX, DI
-	DECQ         R9
-	JNZ          valueRow
-	VMOVUPS      Y0, (BX)
-	VMOVUPS      Y1, (BX)(DX*1)
-	ADDQ         $0x00000020, BX
-	ADDQ         $0x00000020, SI
-	SUBQ         $0x08, CX
-	JNZ          value
-
-gathered:
-	VZEROUPPER
-	RET
-
-// func avx2AttendF32x3(st *float32, acc *float32, q *float32, k *float32, v *float32, n int, stride int, dim int, scale float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·avx2AttendF32x3(SB), $208-68
-	MOVQ stride+48(FP), AX
-	MOVQ dim+56(FP), CX
-	SHLQ $0x02, AX
-	MOVQ CX, DX
-	SHLQ $0x02, DX
-	MOVQ k+24(FP), BX
-	MOVQ n+40(FP), SI
-	LEAQ (SP), DI
-	SUBQ $0x04, SI
-	JL   keysDone
-
-keys:
-	MOVQ   q+16(FP), R8
-	MOVQ   CX, R9
-	MOVQ   BX, R10
-	LEAQ   (AX)(AX*2), R11
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-	VXORPS Y8, Y8, Y8
-	VXORPS Y9, Y9, Y9
-	VXORPS Y10, Y10, Y10
-	VXORPS Y11, Y11, Y11
-
-keysDim:
-	VMOVUPS      (R8), Y12
-	VMOVUPS      (R8)(DX*1), Y13
-	VMOVUPS      (R8)(DX*2), Y14
-	VMOVUPS      (R10), Y15
-	VFMADD231PS  Y12, Y15, Y0
-	VFMADD231PS  Y13, Y15, Y4
-	VFMADD231PS  Y14, Y15, Y8
-	VMOVUPS      (R10)(AX*1), Y15
-	VFMADD231PS  Y12, Y15, Y1
-	VFMADD231PS  Y13, Y15, Y5
-	VFMADD231PS  Y14, Y15, Y9
-	VMOVUPS      (R10)(AX*2), Y15
-	VFMADD231PS  Y12, Y15, Y2
-	VFMADD231PS  Y13, Y15, Y6
-	VFMADD231PS  Y14, Y15, Y10
-	VMOVUPS      (R10)(R11*1), Y15
-	VFMADD231PS  Y12, Y15, Y3
-	VFMADD231PS  Y13, Y15, Y7
-	VFMADD231PS  Y14, Y15, Y11
-	ADDQ         $0x20, R8
-	ADDQ         $0x20, R10
-	SUBQ         $0x08, R9
-	JNZ          keysDim
-	VEXTRACTF128 $0x01, Y0, X12
-	VADDPS       X0, X12, X12
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X1, X0, X0
-	VEXTRACTF128 $0x01, Y2, X1
-	VADDPS       X2, X1, X1
-	VEXTRACTF128 $0x01, Y3, X2
-	VADDPS       X3, X2, X2
-	VHADDPS      X0, X12, X12
-	VHADDPS      X2, X1, X1
-	VHADDPS      X1, X12, X12
-	VMOVUPS      X12, (DI)
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPS       X4, X0, X0
-	VEXTRACTF128 $0x01, Y5, X1
-	VADDPS       X5, X1, X1
-	VEXTRACTF128 $0x01, Y6, X2
-	VADDPS       X6, X2, X2
-	VEXTRACTF128 $0x01, Y7, X3
-	VADDPS       X7, X3, X3
-	VHADDPS      X1, X0, X0
-	VHADDPS      X3, X2, X2
-	VHADDPS      X2, X0, X0
-	VMOVUPS      X0, 64(DI)
-	VEXTRACTF128 $0x01, Y8, X0
-	VADDPS       X8, X0, X0
-	VEXTRACTF128 $0x01, Y9, X1
-	VADDPS       X9, X1, X1
-	VEXTRACTF128 $0x01, Y10, X2
-	VADDPS       X10, X2, X2
-	VEXTRACTF128 $0x01, Y11, X3
-	VADDPS       X11, X3, X3
-	VHADDPS      X1, X0, X0
-	VHADDPS      X3, X2, X2
-	VHADDPS      X2, X0, X0
-	VMOVUPS      X0, 128(DI)
-	ADDQ         $0x10, DI
-	ADDQ         AX, BX
-	ADDQ         AX, BX
-	ADDQ         AX, BX
-	ADDQ         AX, BX
-	SUBQ         $0x04, SI
-	JGE          keys
-
-keysDone:
-	ADDQ $0x04, SI
-	JZ   multiplied
-
-key:
-	MOVQ   q+16(FP), R8
-	MOVQ   CX, R9
-	MOVQ   BX, R10
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-
-keyDim:
-	VMOVUPS      (R8), Y3
-	VMOVUPS      (R8)(DX*1), Y4
-	VMOVUPS      (R8)(DX*2), Y5
-	VMOVUPS      (R10), Y6
-	VFMADD231PS  Y3, Y6, Y0
-	VFMADD231PS  Y4, Y6, Y1
-	VFMADD231PS  Y5, Y6, Y2
-	ADDQ         $0x20, R8
-	ADDQ         $0x20, R10
-	SUBQ         $0x08, R9
-	JNZ          keyDim
-	VEXTRACTF128 $0x01, Y0, X3
-	VADDPS       X0, X3, X3
-	VHADDPS      X3, X3, X3
-	VHADDPS      X3, X3, X3
-	VMOVSS       X3, (DI)
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X1, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
-	VMOVSS       X0, 64(DI)
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X2, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
-	VMOVSS       X0, 128(DI)
-	ADDQ         $0x04, DI
-	ADDQ         AX, BX
-	DECQ         SI
-	JNZ          key
-
-multiplied:
-	MOVQ         st+0(FP), BX
-	VBROADCASTSS scale+64(FP), Y1
-	VPBROADCASTD n+40(FP), Y0
-	VPCMPGTD     iota<>+0(SB), Y0, Y2
-	VPCMPGTD     iota<>+32(SB), Y0, Y0
-	VMOVUPS      minusInf<>+0(SB), Y4
-	VMULPS       (SP), Y1, Y3
-	VBLENDVPS    Y2, Y3, Y4, Y3
-	VMOVUPS      minusInf<>+0(SB), Y5
-	VMULPS       32(SP), Y1, Y4
-	VBLENDVPS    Y0, Y4, Y5, Y4
-	VMAXPS       Y3, Y4, Y5
-	VEXTRACTF128 $0x01, Y5, X7
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0x4e, X7, X5
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0xb1, X7, X5
-	VMAXPS       X5, X7, X7
-	VMOVSS       (BX), X6
-	VMAXSS       X6, X7, X7
-	VMOVSS       X7, (BX)
-	VBROADCASTSS X7, Y5
-	VSUBSS       X7, X6, X6
-	VBROADCASTSS X6, Y7
-	VMOVD        X6, SI
-	TESTL        SI, SI
-	JZ           same0
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y7, Y6
-	VMAXPS       Y7, Y8, Y7
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y7, Y8, Y7
-	VMULPS       expLog2e<>+0(SB), Y7, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y7
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y7
-	VMULPS       Y7, Y7, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y7, Y9
-	VFMADD213PS  Y7, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y7
-	VANDPS       Y6, Y7, Y7
-	JMP          same0Join
-
-same0:
-	VMOVUPS expOne<>+0(SB), Y7
-
-same0Join:
-	VMOVSS       X7, 192(SP)
-	VSUBPS       Y5, Y3, Y3
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y3, Y6
-	VMAXPS       Y3, Y8, Y3
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y3, Y8, Y3
-	VMULPS       expLog2e<>+0(SB), Y3, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y3
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y3
-	VMULPS       Y3, Y3, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y3, Y9
-	VFMADD213PS  Y3, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y3
-	VANDPS       Y6, Y3, Y3
-	VMOVUPS      Y3, (SP)
-	VSUBPS       Y5, Y4, Y4
-	VMOVUPS      expLow<>+0(SB), Y6
-	VCMPPS       $0x15, Y6, Y4, Y5
-	VMAXPS       Y4, Y6, Y4
-	VMOVUPS      expHigh<>+0(SB), Y6
-	VMINPS       Y4, Y6, Y4
-	VMULPS       expLog2e<>+0(SB), Y4, Y6
-	VROUNDPS     $0x00, Y6, Y6
-	VFNMADD231PS expLn2High<>+0(SB), Y6, Y4
-	VFNMADD231PS expLn2Low<>+0(SB), Y6, Y4
-	VMULPS       Y4, Y4, Y9
-	VMOVUPS      expPoly0<>+0(SB), Y8
-	VFMADD213PS  expPoly1<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly2<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly3<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly4<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly5<>+0(SB), Y4, Y8
-	VFMADD213PS  Y4, Y9, Y8
-	VADDPS       expOne<>+0(SB), Y8, Y8
-	VCVTPS2DQ    Y6, Y6
-	VPADDD       expBias<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y8, Y4
-	VANDPS       Y5, Y4, Y4
-	VMOVUPS      Y4, 32(SP)
-	VADDPS       Y4, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VADDPS       X3, X4, X4
-	VHADDPS      X4, X4, X4
-	VHADDPS      X4, X4, X4
-	VFMADD231SS  4(BX), X7, X4
-	VMOVSS       X4, 4(BX)
-	VMOVUPS      minusInf<>+0(SB), Y4
-	VMULPS       64(SP), Y1, Y3
-	VBLENDVPS    Y2, Y3, Y4, Y3
-	VMOVUPS      minusInf<>+0(SB), Y5
-	VMULPS       96(SP), Y1, Y4
-	VBLENDVPS    Y0, Y4, Y5, Y4
-	VMAXPS       Y3, Y4, Y5
-	VEXTRACTF128 $0x01, Y5, X7
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0x4e, X7, X5
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0xb1, X7, X5
-	VMAXPS       X5, X7, X7
-	VMOVSS       8(BX), X6
-	VMAXSS       X6, X7, X7
-	VMOVSS       X7, 8(BX)
-	VBROADCASTSS X7, Y5
-	VSUBSS       X7, X6, X6
-	VBROADCASTSS X6, Y7
-	VMOVD        X6, SI
-	TESTL        SI, SI
-	JZ           same1
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y7, Y6
-	VMAXPS       Y7, Y8, Y7
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y7, Y8, Y7
-	VMULPS       expLog2e<>+0(SB), Y7, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y7
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y7
-	VMULPS       Y7, Y7, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y7, Y9
-	VFMADD213PS  Y7, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y7
-	VANDPS       Y6, Y7, Y7
-	JMP          same1Join
-
-same1:
-	VMOVUPS expOne<>+0(SB), Y7
-
-same1Join:
-	VMOVSS       X7, 196(SP)
-	VSUBPS       Y5, Y3, Y3
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y3, Y6
-	VMAXPS       Y3, Y8, Y3
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y3, Y8, Y3
-	VMULPS       expLog2e<>+0(SB), Y3, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y3
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y3
-	VMULPS       Y3, Y3, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y3, Y9
-	VFMADD213PS  Y3, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y3
-	VANDPS       Y6, Y3, Y3
-	VMOVUPS      Y3, 64(SP)
-	VSUBPS       Y5, Y4, Y4
-	VMOVUPS      expLow<>+0(SB), Y6
-	VCMPPS       $0x15, Y6, Y4, Y5
-	VMAXPS       Y4, Y6, Y4
-	VMOVUPS      expHigh<>+0(SB), Y6
-	VMINPS       Y4, Y6, Y4
-	VMULPS       expLog2e<>+0(SB), Y4, Y6
-	VROUNDPS     $0x00, Y6, Y6
-	VFNMADD231PS expLn2High<>+0(SB), Y6, Y4
-	VFNMADD231PS expLn2Low<>+0(SB), Y6, Y4
-	VMULPS       Y4, Y4, Y9
-	VMOVUPS      expPoly0<>+0(SB), Y8
-	VFMADD213PS  expPoly1<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly2<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly3<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly4<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly5<>+0(SB), Y4, Y8
-	VFMADD213PS  Y4, Y9, Y8
-	VADDPS       expOne<>+0(SB), Y8, Y8
-	VCVTPS2DQ    Y6, Y6
-	VPADDD       expBias<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y8, Y4
-	VANDPS       Y5, Y4, Y4
-	VMOVUPS      Y4, 96(SP)
-	VADDPS       Y4, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VADDPS       X3, X4, X4
-	VHADDPS      X4, X4, X4
-	VHADDPS      X4, X4, X4
-	VFMADD231SS  12(BX), X7, X4
-	VMOVSS       X4, 12(BX)
-	VMOVUPS      minusInf<>+0(SB), Y4
-	VMULPS       128(SP), Y1, Y3
-	VBLENDVPS    Y2, Y3, Y4, Y3
-	VMOVUPS      minusInf<>+0(SB), Y2
-	VMULPS       160(SP), Y1, Y1
-	VBLENDVPS    Y0, Y1, Y2, Y1
-	VMAXPS       Y3, Y1, Y0
-	VEXTRACTF128 $0x01, Y0, X4
-	VMAXPS       X0, X4, X4
-	VPERMILPS    $0x4e, X4, X0
-	VMAXPS       X0, X4, X4
-	VPERMILPS    $0xb1, X4, X0
-	VMAXPS       X0, X4, X4
-	VMOVSS       16(BX), X2
-	VMAXSS       X2, X4, X4
-	VMOVSS       X4, 16(BX)
-	VBROADCASTSS X4, Y0
-	VSUBSS       X4, X2, X2
-	VBROADCASTSS X2, Y4
-	VMOVD        X2, SI
-	TESTL        SI, SI
-	JZ           same2
-	VMOVUPS      expLow<>+0(SB), Y5
-	VCMPPS       $0x15, Y5, Y4, Y2
-	VMAXPS       Y4, Y5, Y4
-	VMOVUPS      expHigh<>+0(SB), Y5
-	VMINPS       Y4, Y5, Y4
-	VMULPS       expLog2e<>+0(SB), Y4, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS expLn2High<>+0(SB), Y5, Y4
-	VFNMADD231PS expLn2Low<>+0(SB), Y5, Y4
-	VMULPS       Y4, Y4, Y7
-	VMOVUPS      expPoly0<>+0(SB), Y6
-	VFMADD213PS  expPoly1<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly2<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly3<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly4<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly5<>+0(SB), Y4, Y6
-	VFMADD213PS  Y4, Y7, Y6
-	VADDPS       expOne<>+0(SB), Y6, Y6
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       expBias<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y6, Y4
-	VANDPS       Y2, Y4, Y4
-	JMP          same2Join
-
-same2:
-	VMOVUPS expOne<>+0(SB), Y4
-
-same2Join:
-	VMOVSS       X4, 200(SP)
-	VSUBPS       Y0, Y3, Y3
-	VMOVUPS      expLow<>+0(SB), Y5
-	VCMPPS       $0x15, Y5, Y3, Y2
-	VMAXPS       Y3, Y5, Y3
-	VMOVUPS      expHigh<>+0(SB), Y5
-	VMINPS       Y3, Y5, Y3
-	VMULPS       expLog2e<>+0(SB), Y3, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS expLn2High<>+0(SB), Y5, Y3
-	VFNMADD231PS expLn2Low<>+0(SB), Y5, Y3
-	VMULPS       Y3, Y3, Y7
-	VMOVUPS      expPoly0<>+0(SB), Y6
-	VFMADD213PS  expPoly1<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly2<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly3<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly4<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly5<>+0(SB), Y3, Y6
-	VFMADD213PS  Y3, Y7, Y6
-	VADDPS       expOne<>+0(SB), Y6, Y6
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       expBias<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y6, Y3
-	VANDPS       Y2, Y3, Y3
-	VMOVUPS      Y3, 128(SP)
-	VSUBPS       Y0, Y1, Y1
-	VMOVUPS      expLow<>+0(SB), Y2
-	VCMPPS       $0x15, Y2, Y1, Y0
-	VMAXPS       Y1, Y2, Y1
-	VMOVUPS      expHigh<>+0(SB), Y2
-	VMINPS       Y1, Y2, Y1
-	VMULPS       expLog2e<>+0(SB), Y1, Y2
-	VROUNDPS     $0x00, Y2, Y2
-	VFNMADD231PS expLn2High<>+0(SB), Y2, Y1
-	VFNMADD231PS expLn2Low<>+0(SB), Y2, Y1
-	VMULPS       Y1, Y1, Y6
-	VMOVUPS      expPoly0<>+0(SB), Y5
-	VFMADD213PS  expPoly1<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly2<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly3<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly4<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly5<>+0(SB), Y1, Y5
-	VFMADD213PS  Y1, Y6, Y5
-	VADDPS       expOne<>+0(SB), Y5, Y5
-	VCVTPS2DQ    Y2, Y2
-	VPADDD       expBias<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y5, Y1
-	VANDPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 160(SP)
-	VADDPS       Y1, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X3, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
-	VFMADD231SS  20(BX), X4, X0
-	VMOVSS       X0, 20(BX)
-	MOVQ         acc+8(FP), BX
-	MOVQ         v+32(FP), SI
-	SUBQ         $0x20, CX
-	JL           valuesDone
-
-values:
-	VBROADCASTSS 192(SP), Y3
-	VMULPS       (BX), Y3, Y0
-	VMULPS       32(BX), Y3, Y1
-	VMULPS       64(BX), Y3, Y2
-	VMULPS       96(BX), Y3, Y3
-	VBROADCASTSS 196(SP), Y7
-	VMULPS       (BX)(DX*1), Y7, Y4
-	VMULPS       32(BX)(DX*1), Y7, Y5
-	VMULPS       64(BX)(DX*1), Y7, Y6
-	VMULPS       96(BX)(DX*1), Y7, Y7
-	VBROADCASTSS 200(SP), Y11
-	VMULPS       (BX)(DX*2), Y11, Y8
-	VMULPS       32(BX)(DX*2), Y11, Y9
-	VMULPS       64(BX)(DX*2), Y11, Y10
-	VMULPS       96(BX)(DX*2), Y11, Y11
-	MOVQ         n+40(FP), R9
-	MOVQ         SI, DI
-	LEAQ         (SP), R8
-
-valuesRow:
-	VBROADCASTSS (R8), Y12
-	VBROADCASTSS 64(R8), Y13
-	VBROADCASTSS 128(R8), Y14
-	VMOVUPS      (DI), Y15
-	VFMADD231PS  Y12, Y15, Y0
-	VFMADD231PS  Y13, Y15, Y4
-	VFMADD231PS  Y14, Y15, Y8
-	VMOVUPS      32(DI), Y15
-	VFMADD231PS  Y12, Y15, Y1
-	VFMADD231PS  Y13, Y15, Y5
-	VFMADD231PS  Y14, Y15, Y9
-	VMOVUPS      64(DI), Y15
-	VFMADD231PS  Y12, Y15, Y2
-	VFMADD231PS  Y13, Y15, Y6
-	VFMADD231PS  Y14, Y15, Y10
-	VMOVUPS      96(DI), Y15
-	VFMADD231PS  Y12, Y15, Y3
-	VFMADD231PS  Y13, Y15, Y7
-	VFMADD231PS  Y14, Y15, Y11
-	ADDQ         $0x04, R8
-	ADDQ         AX, DI
-	DECQ         R9
-	JNZ          valuesRow
-	VMOVUPS      Y0, (BX)
-	VMOVUPS      Y1, 32(BX)
-	VMOVUPS      Y2, 64(BX)
-	VMOVUPS      Y3, 96(BX)
-	VMOVUPS      Y4, (BX)(DX*1)
-	VMOVUPS      Y5, 32(BX)(DX*1)
-	VMOVUPS      Y6, 64(BX)(DX*1)
-	VMOVUPS      Y7, 96(BX)(DX*1)
-	VMOVUPS      Y8, (BX)(DX*2)
-	VMOVUPS      Y9, 32(BX)(DX*2)
-	VMOVUPS      Y10, 64(BX)(DX*2)
-	VMOVUPS      Y11, 96(BX)(DX*2)
-	ADDQ         $0x00000080, BX
-	ADDQ         $0x00000080, SI
-	SUBQ         $0x20, CX
-	JGE          values
-
-valuesDone:
-	ADDQ $0x20, CX
-	JZ   gathered
-
-value:
-	VBROADCASTSS 192(SP), Y0
-	VMULPS       (BX), Y0, Y0
-	VBROADCASTSS 196(SP), Y1
-	VMULPS       (BX)(DX*1), Y1, Y1
-	VBROADCASTSS 200(SP), Y2
-	VMULPS       (BX)(DX*2), Y2, Y2
-	MOVQ         n+40(FP), R9
-	MOVQ         SI, DI
-	LEAQ         (SP), R8
-
-valueRow:
-	VBROADCASTSS (R8), Y3
-	VBROADCASTSS 64(R8), Y4
-	VBROADCASTSS 128(R8), Y5
-	VMOVUPS      (DI), Y6
-	VFMADD231PS  Y3, Y6, Y0
-	VFMADD231PS  Y4, Y6, Y1
-	VFMADD231PS  Y5, Y6, Y2
-	ADDQ         $0x04, R8
-	ADDQ         AX, DI
-	DECQ         R9
-	JNZ          valueRow
-	VMOVUPS      Y0, (BX)
-	VMOVUPS      Y1, (BX)(DX*1)
-	VMOVUPS      Y2, (BX)(DX*2)
-	ADDQ         $0x00000020, BX
-	ADDQ         $0x00000020, SI
-	SUBQ         $0x08, CX
-	JNZ          value
-
-gathered:
-	VZEROUPPER
-	RET
-
-// func avx2AttendF32x4(st *float32, acc *float32, q *float32, k *float32, v *float32, n int, stride int, dim int, scale float32)
-// Requires: AVX, AVX2, FMA3
-TEXT ·avx2AttendF32x4(SB), $272-68
-	MOVQ stride+48(FP), AX
-	MOVQ dim+56(FP), CX
-	SHLQ $0x02, AX
-	MOVQ CX, DX
-	SHLQ $0x02, DX
-	MOVQ k+24(FP), BX
-	MOVQ n+40(FP), SI
-	LEAQ (SP), DI
-	SUBQ $0x02, SI
-	JL   keysDone
-
-keys:
-	MOVQ   q+16(FP), R8
-	MOVQ   CX, R9
-	LEAQ   (DX)(DX*2), R10
-	MOVQ   BX, R11
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-	VXORPS Y4, Y4, Y4
-	VXORPS Y5, Y5, Y5
-	VXORPS Y6, Y6, Y6
-	VXORPS Y7, Y7, Y7
-
-keysDim:
-	VMOVUPS      (R8), Y8
-	VMOVUPS      (R8)(DX*1), Y9
-	VMOVUPS      (R8)(DX*2), Y10
-	VMOVUPS      (R8)(R10*1), Y11
-	VMOVUPS      (R11), Y12
-	VFMADD231PS  Y8, Y12, Y0
-	VFMADD231PS  Y9, Y12, Y2
-	VFMADD231PS  Y10, Y12, Y4
-	VFMADD231PS  Y11, Y12, Y6
-	VMOVUPS      (R11)(AX*1), Y12
-	VFMADD231PS  Y8, Y12, Y1
-	VFMADD231PS  Y9, Y12, Y3
-	VFMADD231PS  Y10, Y12, Y5
-	VFMADD231PS  Y11, Y12, Y7
-	ADDQ         $0x20, R8
-	ADDQ         $0x20, R11
-	SUBQ         $0x08, R9
-	JNZ          keysDim
-	VEXTRACTF128 $0x01, Y0, X8
-	VADDPS       X0, X8, X8
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X1, X0, X0
-	VHADDPS      X0, X8, X8
-	VHADDPS      X8, X8, X8
-	VMOVLPS      X8, (DI)
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X2, X0, X0
-	VEXTRACTF128 $0x01, Y3, X1
-	VADDPS       X3, X1, X1
-	VHADDPS      X1, X0, X0
-	VHADDPS      X0, X0, X0
-	VMOVLPS      X0, 64(DI)
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPS       X4, X0, X0
-	VEXTRACTF128 $0x01, Y5, X1
-	VADDPS       X5, X1, X1
-	VHADDPS      X1, X0, X0
-	VHADDPS      X0, X0, X0
-	VMOVLPS      X0, 128(DI)
-	VEXTRACTF128 $0x01, Y6, X0
-	VADDPS       X6, X0, X0
-	VEXTRACTF128 $0x01, Y7, X1
-	VADDPS       X7, X1, X1
-	VHADDPS      X1, X0, X0
-	VHADDPS      X0, X0, X0
-	VMOVLPS      X0, 192(DI)
-	ADDQ         $0x08, DI
-	ADDQ         AX, BX
-	ADDQ         AX, BX
-	SUBQ         $0x02, SI
-	JGE          keys
-
-keysDone:
-	ADDQ $0x02, SI
-	JZ   multiplied
-
-key:
-	MOVQ   q+16(FP), R8
-	MOVQ   CX, R9
-	LEAQ   (DX)(DX*2), R10
-	MOVQ   BX, R11
-	VXORPS Y0, Y0, Y0
-	VXORPS Y1, Y1, Y1
-	VXORPS Y2, Y2, Y2
-	VXORPS Y3, Y3, Y3
-
-keyDim:
-	VMOVUPS      (R8), Y4
-	VMOVUPS      (R8)(DX*1), Y5
-	VMOVUPS      (R8)(DX*2), Y6
-	VMOVUPS      (R8)(R10*1), Y7
 	VMOVUPS      (R11), Y8
-	VFMADD231PS  Y4, Y8, Y0
-	VFMADD231PS  Y5, Y8, Y1
-	VFMADD231PS  Y6, Y8, Y2
-	VFMADD231PS  Y7, Y8, Y3
-	ADDQ         $0x20, R8
+	VCVTPH2PS    (R13), Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VCVTPH2PS    (R13)(AX*1), Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VCVTPH2PS    (R13)(AX*2), Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VCVTPH2PS    (R13)(R14*1), Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VCVTPH2PS    (R15), Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VCVTPH2PS    (R15)(AX*1), Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VCVTPH2PS    (R15)(AX*2), Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VCVTPH2PS    (R15)(R14*1), Y9
+	VFMADD231PS  Y8, Y9, Y7
 	ADDQ         $0x20, R11
+	ADDQ         $0x10, R13
+	ADDQ         $0x10, R15
+	SUBQ         $0x08, R12
+	JNZ          keysDim
+	VEXTRACTF128 $0x01, Y0, X8
+	VADDPS       X0, X8, X8
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X1, X0, X0
+	VEXTRACTF128 $0x01, Y2, X1
+	VADDPS       X2, X1, X1
+	VEXTRACTF128 $0x01, Y3, X2
+	VADDPS       X3, X2, X2
+	VEXTRACTF128 $0x01, Y4, X3
+	VADDPS       X4, X3, X3
+	VEXTRACTF128 $0x01, Y5, X4
+	VADDPS       X5, X4, X4
+	VEXTRACTF128 $0x01, Y6, X5
+	VADDPS       X6, X5, X5
+	VEXTRACTF128 $0x01, Y7, X6
+	VADDPS       X7, X6, X6
+	VHADDPS      X0, X8, X8
+	VHADDPS      X2, X1, X1
+	VHADDPS      X1, X8, X8
+	VMOVUPS      X8, (R10)
+	VHADDPS      X4, X3, X3
+	VHADDPS      X6, X5, X5
+	VHADDPS      X5, X3, X3
+	VMOVUPS      X3, 16(R10)
+	ADDQ         $0x20, R10
+	ADDQ         AX, R8
+	ADDQ         AX, R8
+	ADDQ         AX, R8
+	ADDQ         AX, R8
+	ADDQ         AX, R8
+	ADDQ         AX, R8
+	ADDQ         AX, R8
+	ADDQ         AX, R8
 	SUBQ         $0x08, R9
+	JGE          keys
+
+keysDone:
+	ADDQ $0x08, R9
+	JZ   multiplied
+
+key:
+	MOVQ   BX, R11
+	MOVQ   CX, R12
+	MOVQ   R8, R13
+	VXORPS Y0, Y0, Y0
+
+keyDim:
+	VMOVUPS      (R11), Y1
+	VCVTPH2PS    (R13), Y2
+	VFMADD231PS  Y1, Y2, Y0
+	ADDQ         $0x20, R11
+	ADDQ         $0x10, R13
+	SUBQ         $0x08, R12
 	JNZ          keyDim
-	VEXTRACTF128 $0x01, Y0, X4
-	VADDPS       X0, X4, X4
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X0, X1, X1
+	VHADDPS      X1, X1, X1
+	VHADDPS      X1, X1, X1
+	VMOVSS       X1, (R10)
+	ADDQ         $0x04, R10
+	ADDQ         AX, R8
+	DECQ         R9
+	JNZ          key
+
+multiplied:
+	ADDQ         DX, BX
+	ADDQ         $0x00000040, SI
+	DECQ         DI
+	JNZ          multiply
+	MOVQ         st+0(FP), DX
+	LEAQ         (SP), BX
+	LEAQ         1024(SP), SI
+	MOVQ         groups+40(FP), DI
+	IMUL3Q       $0x01, DI, DI
+	VBROADCASTSS scale+72(FP), Y1
+	VPBROADCASTD n+48(FP), Y0
+	VPCMPGTD     iota<>+0(SB), Y0, Y2
+	VPCMPGTD     iota<>+32(SB), Y0, Y0
+
+softmax:
+	VMOVUPS      minusInf<>+0(SB), Y4
+	VMULPS       (BX), Y1, Y3
+	VBLENDVPS    Y2, Y3, Y4, Y3
+	VMOVUPS      minusInf<>+0(SB), Y5
+	VMULPS       32(BX), Y1, Y4
+	VBLENDVPS    Y0, Y4, Y5, Y4
+	VMAXPS       Y3, Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X7
+	VMAXPS       X5, X7, X7
+	VPERMILPS    $0x4e, X7, X5
+	VMAXPS       X5, X7, X7
+	VPERMILPS    $0xb1, X7, X5
+	VMAXPS       X5, X7, X7
+	VMOVSS       (DX), X6
+	VMAXSS       X6, X7, X7
+	VMOVSS       X7, (DX)
+	VBROADCASTSS X7, Y5
+	VSUBSS       X7, X6, X6
+	VMOVUPS      expOne<>+0(SB), Y7
+	VMOVD        X6, R8
+	TESTL        R8, R8
+	JZ           same
+	VBROADCASTSS X6, Y7
+	VMOVUPS      expLow<>+0(SB), Y8
+	VCMPPS       $0x15, Y8, Y7, Y6
+	VMAXPS       Y7, Y8, Y7
+	VMOVUPS      expHigh<>+0(SB), Y8
+	VMINPS       Y7, Y8, Y7
+	VMULPS       expLog2e<>+0(SB), Y7, Y8
+	VROUNDPS     $0x00, Y8, Y8
+	VFNMADD231PS expLn2High<>+0(SB), Y8, Y7
+	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y7
+	VMULPS       Y7, Y7, Y10
+	VMOVUPS      expPoly0<>+0(SB), Y9
+	VFMADD213PS  expPoly1<>+0(SB), Y7, Y9
+	VFMADD213PS  expPoly2<>+0(SB), Y7, Y9
+	VFMADD213PS  expPoly3<>+0(SB), Y7, Y9
+	VFMADD213PS  expPoly4<>+0(SB), Y7, Y9
+	VFMADD213PS  expPoly5<>+0(SB), Y7, Y9
+	VFMADD213PS  Y7, Y10, Y9
+	VADDPS       expOne<>+0(SB), Y9, Y9
+	VCVTPS2DQ    Y8, Y8
+	VPADDD       expBias<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y8, Y9, Y7
+	VANDPS       Y6, Y7, Y7
+
+same:
+	VMOVSS       X7, (SI)
+	VSUBPS       Y5, Y3, Y3
+	VMOVUPS      expLow<>+0(SB), Y8
+	VCMPPS       $0x15, Y8, Y3, Y6
+	VMAXPS       Y3, Y8, Y3
+	VMOVUPS      expHigh<>+0(SB), Y8
+	VMINPS       Y3, Y8, Y3
+	VMULPS       expLog2e<>+0(SB), Y3, Y8
+	VROUNDPS     $0x00, Y8, Y8
+	VFNMADD231PS expLn2High<>+0(SB), Y8, Y3
+	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y3
+	VMULPS       Y3, Y3, Y10
+	VMOVUPS      expPoly0<>+0(SB), Y9
+	VFMADD213PS  expPoly1<>+0(SB), Y3, Y9
+	VFMADD213PS  expPoly2<>+0(SB), Y3, Y9
+	VFMADD213PS  expPoly3<>+0(SB), Y3, Y9
+	VFMADD213PS  expPoly4<>+0(SB), Y3, Y9
+	VFMADD213PS  expPoly5<>+0(SB), Y3, Y9
+	VFMADD213PS  Y3, Y10, Y9
+	VADDPS       expOne<>+0(SB), Y9, Y9
+	VCVTPS2DQ    Y8, Y8
+	VPADDD       expBias<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y8, Y9, Y3
+	VANDPS       Y6, Y3, Y3
+	VMOVUPS      Y3, (BX)
+	VSUBPS       Y5, Y4, Y4
+	VMOVUPS      expLow<>+0(SB), Y6
+	VCMPPS       $0x15, Y6, Y4, Y5
+	VMAXPS       Y4, Y6, Y4
+	VMOVUPS      expHigh<>+0(SB), Y6
+	VMINPS       Y4, Y6, Y4
+	VMULPS       expLog2e<>+0(SB), Y4, Y6
+	VROUNDPS     $0x00, Y6, Y6
+	VFNMADD231PS expLn2High<>+0(SB), Y6, Y4
+	VFNMADD231PS expLn2Low<>+0(SB), Y6, Y4
+	VMULPS       Y4, Y4, Y9
+	VMOVUPS      expPoly0<>+0(SB), Y8
+	VFMADD213PS  expPoly1<>+0(SB), Y4, Y8
+	VFMADD213PS  expPoly2<>+0(SB), Y4, Y8
+	VFMADD213PS  expPoly3<>+0(SB), Y4, Y8
+	VFMADD213PS  expPoly4<>+0(SB), Y4, Y8
+	VFMADD213PS  expPoly5<>+0(SB), Y4, Y8
+	VFMADD213PS  Y4, Y9, Y8
+	VADDPS       expOne<>+0(SB), Y8, Y8
+	VCVTPS2DQ    Y6, Y6
+	VPADDD       expBias<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y8, Y4
+	VANDPS       Y5, Y4, Y4
+	VMOVUPS      Y4, 32(BX)
+	VADDPS       Y4, Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VADDPS       X3, X4, X4
 	VHADDPS      X4, X4, X4
 	VHADDPS      X4, X4, X4
-	VMOVSS       X4, (DI)
+	VFMADD231SS  4(DX), X7, X4
+	VMOVSS       X4, 4(DX)
+	ADDQ         $0x08, DX
+	ADDQ         $0x40, BX
+	ADDQ         $0x04, SI
+	DECQ         DI
+	JNZ          softmax
+	MOVQ         acc+8(FP), DX
+	MOVQ         groups+40(FP), BX
+	LEAQ         (SP), SI
+	LEAQ         1024(SP), DI
+
+gather:
+	MOVQ v+32(FP), R8
+	MOVQ CX, R9
+	SUBQ $0x40, R9
+	JL   valuesDone
+
+values:
+	VBROADCASTSS (DI), Y7
+	VMULPS       (DX), Y7, Y0
+	VMULPS       32(DX), Y7, Y1
+	VMULPS       64(DX), Y7, Y2
+	VMULPS       96(DX), Y7, Y3
+	VMULPS       128(DX), Y7, Y4
+	VMULPS       160(DX), Y7, Y5
+	VMULPS       192(DX), Y7, Y6
+	VMULPS       224(DX), Y7, Y7
+	MOVQ         n+48(FP), R12
+	MOVQ         R8, R10
+	MOVQ         SI, R11
+
+valuesRow:
+	VBROADCASTSS (R11), Y8
+	VCVTPH2PS    (R10), Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VCVTPH2PS    16(R10), Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VCVTPH2PS    32(R10), Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VCVTPH2PS    48(R10), Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VCVTPH2PS    64(R10), Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VCVTPH2PS    80(R10), Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VCVTPH2PS    96(R10), Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VCVTPH2PS    112(R10), Y9
+	VFMADD231PS  Y8, Y9, Y7
+	ADDQ         $0x04, R11
+	ADDQ         AX, R10
+	DECQ         R12
+	JNZ          valuesRow
+	VMOVUPS      Y0, (DX)
+	VMOVUPS      Y1, 32(DX)
+	VMOVUPS      Y2, 64(DX)
+	VMOVUPS      Y3, 96(DX)
+	VMOVUPS      Y4, 128(DX)
+	VMOVUPS      Y5, 160(DX)
+	VMOVUPS      Y6, 192(DX)
+	VMOVUPS      Y7, 224(DX)
+	ADDQ         $0x00000100, DX
+	ADDQ         $0x00000080, R8
+	SUBQ         $0x40, R9
+	JGE          values
+
+valuesDone:
+	ADDQ $0x40, R9
+	JZ   gathered
+
+value:
+	VBROADCASTSS (DI), Y0
+	VMULPS       (DX), Y0, Y0
+	MOVQ         n+48(FP), R12
+	MOVQ         R8, R10
+	MOVQ         SI, R11
+
+valueRow:
+	VBROADCASTSS (R11), Y1
+	VCVTPH2PS    (R10), Y2
+	VFMADD231PS  Y1, Y2, Y0
+	ADDQ         $0x04, R11
+	ADDQ         AX, R10
+	DECQ         R12
+	JNZ          valueRow
+	VMOVUPS      Y0, (DX)
+	ADDQ         $0x00000020, DX
+	ADDQ         $0x00000010, R8
+	SUBQ         $0x08, R9
+	JNZ          value
+
+gathered:
+	ADDQ $0x00000040, SI
+	ADDQ $0x04, DI
+	DECQ BX
+	JNZ  gather
+	VZEROUPPER
+	RET
+
+// func avx2AttendF16x2(st *float32, acc *float32, q *float32, k *uint16, v *uint16, groups int, n int, stride int, dim int, scale float32)
+// Requires: AVX, AVX2, F16C, FMA3
+TEXT ·avx2AttendF16x2(SB), $1088-76
+	MOVQ stride+56(FP), AX
+	MOVQ dim+64(FP), CX
+	SHLQ $0x01, AX
+	MOVQ CX, DX
+	SHLQ $0x02, DX
+	MOVQ q+16(FP), BX
+	LEAQ (SP), SI
+	MOVQ groups+40(FP), DI
+
+multiply:
+	MOVQ k+24(FP), R8
+	MOVQ n+48(FP), R9
+	MOVQ SI, R10
+	SUBQ $0x04, R9
+	JL   keysDone
+
+keys:
+	MOVQ   BX, R11
+	MOVQ   CX, R12
+	MOVQ   R8, R13
+	LEAQ   (AX)(AX*2), R14
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+
+keysDim:
+	VMOVUPS      (R11), Y8
+	VMOVUPS      (R11)(DX*1), Y9
+	VCVTPH2PS    (R13), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y4
+	VCVTPH2PS    (R13)(AX*1), Y10
+	VFMADD231PS  Y8, Y10, Y1
+	VFMADD231PS  Y9, Y10, Y5
+	VCVTPH2PS    (R13)(AX*2), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y6
+	VCVTPH2PS    (R13)(R14*1), Y10
+	VFMADD231PS  Y8, Y10, Y3
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         $0x20, R11
+	ADDQ         $0x10, R13
+	SUBQ         $0x08, R12
+	JNZ          keysDim
+	VEXTRACTF128 $0x01, Y0, X8
+	VADDPS       X0, X8, X8
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X1, X0, X0
+	VEXTRACTF128 $0x01, Y2, X1
+	VADDPS       X2, X1, X1
+	VEXTRACTF128 $0x01, Y3, X2
+	VADDPS       X3, X2, X2
+	VHADDPS      X0, X8, X8
+	VHADDPS      X2, X1, X1
+	VHADDPS      X1, X8, X8
+	VMOVUPS      X8, (R10)
+	VEXTRACTF128 $0x01, Y4, X0
+	VADDPS       X4, X0, X0
+	VEXTRACTF128 $0x01, Y5, X1
+	VADDPS       X5, X1, X1
+	VEXTRACTF128 $0x01, Y6, X2
+	VADDPS       X6, X2, X2
+	VEXTRACTF128 $0x01, Y7, X3
+	VADDPS       X7, X3, X3
+	VHADDPS      X1, X0, X0
+	VHADDPS      X3, X2, X2
+	VHADDPS      X2, X0, X0
+	VMOVUPS      X0, 64(R10)
+	ADDQ         $0x10, R10
+	ADDQ         AX, R8
+	ADDQ         AX, R8
+	ADDQ         AX, R8
+	ADDQ         AX, R8
+	SUBQ         $0x04, R9
+	JGE          keys
+
+keysDone:
+	ADDQ $0x04, R9
+	JZ   multiplied
+
+key:
+	MOVQ   BX, R11
+	MOVQ   CX, R12
+	MOVQ   R8, R13
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+
+keyDim:
+	VMOVUPS      (R11), Y2
+	VMOVUPS      (R11)(DX*1), Y3
+	VCVTPH2PS    (R13), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
+	ADDQ         $0x20, R11
+	ADDQ         $0x10, R13
+	SUBQ         $0x08, R12
+	JNZ          keyDim
+	VEXTRACTF128 $0x01, Y0, X2
+	VADDPS       X0, X2, X2
+	VHADDPS      X2, X2, X2
+	VHADDPS      X2, X2, X2
+	VMOVSS       X2, (R10)
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X1, X0, X0
 	VHADDPS      X0, X0, X0
 	VHADDPS      X0, X0, X0
-	VMOVSS       X0, 64(DI)
-	VEXTRACTF128 $0x01, Y2, X0
-	VADDPS       X2, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
-	VMOVSS       X0, 128(DI)
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X3, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
-	VMOVSS       X0, 192(DI)
-	ADDQ         $0x04, DI
-	ADDQ         AX, BX
-	DECQ         SI
+	VMOVSS       X0, 64(R10)
+	ADDQ         $0x04, R10
+	ADDQ         AX, R8
+	DECQ         R9
 	JNZ          key
 
 multiplied:
+	ADDQ         DX, BX
+	ADDQ         DX, BX
+	ADDQ         $0x00000080, SI
+	DECQ         DI
+	JNZ          multiply
 	MOVQ         st+0(FP), BX
-	VBROADCASTSS scale+64(FP), Y1
-	VPBROADCASTD n+40(FP), Y0
+	LEAQ         (SP), SI
+	LEAQ         1024(SP), DI
+	MOVQ         groups+40(FP), R8
+	IMUL3Q       $0x02, R8, R8
+	VBROADCASTSS scale+72(FP), Y1
+	VPBROADCASTD n+48(FP), Y0
 	VPCMPGTD     iota<>+0(SB), Y0, Y2
 	VPCMPGTD     iota<>+32(SB), Y0, Y0
+
+softmax:
 	VMOVUPS      minusInf<>+0(SB), Y4
-	VMULPS       (SP), Y1, Y3
+	VMULPS       (SI), Y1, Y3
 	VBLENDVPS    Y2, Y3, Y4, Y3
 	VMOVUPS      minusInf<>+0(SB), Y5
-	VMULPS       32(SP), Y1, Y4
+	VMULPS       32(SI), Y1, Y4
 	VBLENDVPS    Y0, Y4, Y5, Y4
 	VMAXPS       Y3, Y4, Y5
 	VEXTRACTF128 $0x01, Y5, X7
@@ -3637,10 +658,11 @@ multiplied:
 	VMOVSS       X7, (BX)
 	VBROADCASTSS X7, Y5
 	VSUBSS       X7, X6, X6
+	VMOVUPS      expOne<>+0(SB), Y7
+	VMOVD        X6, R9
+	TESTL        R9, R9
+	JZ           same
 	VBROADCASTSS X6, Y7
-	VMOVD        X6, SI
-	TESTL        SI, SI
-	JZ           same0
 	VMOVUPS      expLow<>+0(SB), Y8
 	VCMPPS       $0x15, Y8, Y7, Y6
 	VMAXPS       Y7, Y8, Y7
@@ -3664,13 +686,9 @@ multiplied:
 	VPSLLD       $0x17, Y8, Y8
 	VMULPS       Y8, Y9, Y7
 	VANDPS       Y6, Y7, Y7
-	JMP          same0Join
 
-same0:
-	VMOVUPS expOne<>+0(SB), Y7
-
-same0Join:
-	VMOVSS       X7, 256(SP)
+same:
+	VMOVSS       X7, (DI)
 	VSUBPS       Y5, Y3, Y3
 	VMOVUPS      expLow<>+0(SB), Y8
 	VCMPPS       $0x15, Y8, Y3, Y6
@@ -3695,7 +713,7 @@ same0Join:
 	VPSLLD       $0x17, Y8, Y8
 	VMULPS       Y8, Y9, Y3
 	VANDPS       Y6, Y3, Y3
-	VMOVUPS      Y3, (SP)
+	VMOVUPS      Y3, (SI)
 	VSUBPS       Y5, Y4, Y4
 	VMOVUPS      expLow<>+0(SB), Y6
 	VCMPPS       $0x15, Y6, Y4, Y5
@@ -3720,7 +738,7 @@ same0Join:
 	VPSLLD       $0x17, Y6, Y6
 	VMULPS       Y6, Y8, Y4
 	VANDPS       Y5, Y4, Y4
-	VMOVUPS      Y4, 32(SP)
+	VMOVUPS      Y4, 32(SI)
 	VADDPS       Y4, Y3, Y3
 	VEXTRACTF128 $0x01, Y3, X4
 	VADDPS       X3, X4, X4
@@ -3728,374 +746,819 @@ same0Join:
 	VHADDPS      X4, X4, X4
 	VFMADD231SS  4(BX), X7, X4
 	VMOVSS       X4, 4(BX)
-	VMOVUPS      minusInf<>+0(SB), Y4
-	VMULPS       64(SP), Y1, Y3
-	VBLENDVPS    Y2, Y3, Y4, Y3
-	VMOVUPS      minusInf<>+0(SB), Y5
-	VMULPS       96(SP), Y1, Y4
-	VBLENDVPS    Y0, Y4, Y5, Y4
-	VMAXPS       Y3, Y4, Y5
-	VEXTRACTF128 $0x01, Y5, X7
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0x4e, X7, X5
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0xb1, X7, X5
-	VMAXPS       X5, X7, X7
-	VMOVSS       8(BX), X6
-	VMAXSS       X6, X7, X7
-	VMOVSS       X7, 8(BX)
-	VBROADCASTSS X7, Y5
-	VSUBSS       X7, X6, X6
-	VBROADCASTSS X6, Y7
-	VMOVD        X6, SI
-	TESTL        SI, SI
-	JZ           same1
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y7, Y6
-	VMAXPS       Y7, Y8, Y7
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y7, Y8, Y7
-	VMULPS       expLog2e<>+0(SB), Y7, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y7
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y7
-	VMULPS       Y7, Y7, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y7, Y9
-	VFMADD213PS  Y7, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y7
-	VANDPS       Y6, Y7, Y7
-	JMP          same1Join
-
-same1:
-	VMOVUPS expOne<>+0(SB), Y7
-
-same1Join:
-	VMOVSS       X7, 260(SP)
-	VSUBPS       Y5, Y3, Y3
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y3, Y6
-	VMAXPS       Y3, Y8, Y3
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y3, Y8, Y3
-	VMULPS       expLog2e<>+0(SB), Y3, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y3
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y3
-	VMULPS       Y3, Y3, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y3, Y9
-	VFMADD213PS  Y3, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y3
-	VANDPS       Y6, Y3, Y3
-	VMOVUPS      Y3, 64(SP)
-	VSUBPS       Y5, Y4, Y4
-	VMOVUPS      expLow<>+0(SB), Y6
-	VCMPPS       $0x15, Y6, Y4, Y5
-	VMAXPS       Y4, Y6, Y4
-	VMOVUPS      expHigh<>+0(SB), Y6
-	VMINPS       Y4, Y6, Y4
-	VMULPS       expLog2e<>+0(SB), Y4, Y6
-	VROUNDPS     $0x00, Y6, Y6
-	VFNMADD231PS expLn2High<>+0(SB), Y6, Y4
-	VFNMADD231PS expLn2Low<>+0(SB), Y6, Y4
-	VMULPS       Y4, Y4, Y9
-	VMOVUPS      expPoly0<>+0(SB), Y8
-	VFMADD213PS  expPoly1<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly2<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly3<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly4<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly5<>+0(SB), Y4, Y8
-	VFMADD213PS  Y4, Y9, Y8
-	VADDPS       expOne<>+0(SB), Y8, Y8
-	VCVTPS2DQ    Y6, Y6
-	VPADDD       expBias<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y8, Y4
-	VANDPS       Y5, Y4, Y4
-	VMOVUPS      Y4, 96(SP)
-	VADDPS       Y4, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VADDPS       X3, X4, X4
-	VHADDPS      X4, X4, X4
-	VHADDPS      X4, X4, X4
-	VFMADD231SS  12(BX), X7, X4
-	VMOVSS       X4, 12(BX)
-	VMOVUPS      minusInf<>+0(SB), Y4
-	VMULPS       128(SP), Y1, Y3
-	VBLENDVPS    Y2, Y3, Y4, Y3
-	VMOVUPS      minusInf<>+0(SB), Y5
-	VMULPS       160(SP), Y1, Y4
-	VBLENDVPS    Y0, Y4, Y5, Y4
-	VMAXPS       Y3, Y4, Y5
-	VEXTRACTF128 $0x01, Y5, X7
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0x4e, X7, X5
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0xb1, X7, X5
-	VMAXPS       X5, X7, X7
-	VMOVSS       16(BX), X6
-	VMAXSS       X6, X7, X7
-	VMOVSS       X7, 16(BX)
-	VBROADCASTSS X7, Y5
-	VSUBSS       X7, X6, X6
-	VBROADCASTSS X6, Y7
-	VMOVD        X6, SI
-	TESTL        SI, SI
-	JZ           same2
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y7, Y6
-	VMAXPS       Y7, Y8, Y7
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y7, Y8, Y7
-	VMULPS       expLog2e<>+0(SB), Y7, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y7
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y7
-	VMULPS       Y7, Y7, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y7, Y9
-	VFMADD213PS  Y7, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y7
-	VANDPS       Y6, Y7, Y7
-	JMP          same2Join
-
-same2:
-	VMOVUPS expOne<>+0(SB), Y7
-
-same2Join:
-	VMOVSS       X7, 264(SP)
-	VSUBPS       Y5, Y3, Y3
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y3, Y6
-	VMAXPS       Y3, Y8, Y3
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y3, Y8, Y3
-	VMULPS       expLog2e<>+0(SB), Y3, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y3
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y3
-	VMULPS       Y3, Y3, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y3, Y9
-	VFMADD213PS  Y3, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y3
-	VANDPS       Y6, Y3, Y3
-	VMOVUPS      Y3, 128(SP)
-	VSUBPS       Y5, Y4, Y4
-	VMOVUPS      expLow<>+0(SB), Y6
-	VCMPPS       $0x15, Y6, Y4, Y5
-	VMAXPS       Y4, Y6, Y4
-	VMOVUPS      expHigh<>+0(SB), Y6
-	VMINPS       Y4, Y6, Y4
-	VMULPS       expLog2e<>+0(SB), Y4, Y6
-	VROUNDPS     $0x00, Y6, Y6
-	VFNMADD231PS expLn2High<>+0(SB), Y6, Y4
-	VFNMADD231PS expLn2Low<>+0(SB), Y6, Y4
-	VMULPS       Y4, Y4, Y9
-	VMOVUPS      expPoly0<>+0(SB), Y8
-	VFMADD213PS  expPoly1<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly2<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly3<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly4<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly5<>+0(SB), Y4, Y8
-	VFMADD213PS  Y4, Y9, Y8
-	VADDPS       expOne<>+0(SB), Y8, Y8
-	VCVTPS2DQ    Y6, Y6
-	VPADDD       expBias<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y8, Y4
-	VANDPS       Y5, Y4, Y4
-	VMOVUPS      Y4, 160(SP)
-	VADDPS       Y4, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VADDPS       X3, X4, X4
-	VHADDPS      X4, X4, X4
-	VHADDPS      X4, X4, X4
-	VFMADD231SS  20(BX), X7, X4
-	VMOVSS       X4, 20(BX)
-	VMOVUPS      minusInf<>+0(SB), Y4
-	VMULPS       192(SP), Y1, Y3
-	VBLENDVPS    Y2, Y3, Y4, Y3
-	VMOVUPS      minusInf<>+0(SB), Y2
-	VMULPS       224(SP), Y1, Y1
-	VBLENDVPS    Y0, Y1, Y2, Y1
-	VMAXPS       Y3, Y1, Y0
-	VEXTRACTF128 $0x01, Y0, X4
-	VMAXPS       X0, X4, X4
-	VPERMILPS    $0x4e, X4, X0
-	VMAXPS       X0, X4, X4
-	VPERMILPS    $0xb1, X4, X0
-	VMAXPS       X0, X4, X4
-	VMOVSS       24(BX), X2
-	VMAXSS       X2, X4, X4
-	VMOVSS       X4, 24(BX)
-	VBROADCASTSS X4, Y0
-	VSUBSS       X4, X2, X2
-	VBROADCASTSS X2, Y4
-	VMOVD        X2, SI
-	TESTL        SI, SI
-	JZ           same3
-	VMOVUPS      expLow<>+0(SB), Y5
-	VCMPPS       $0x15, Y5, Y4, Y2
-	VMAXPS       Y4, Y5, Y4
-	VMOVUPS      expHigh<>+0(SB), Y5
-	VMINPS       Y4, Y5, Y4
-	VMULPS       expLog2e<>+0(SB), Y4, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS expLn2High<>+0(SB), Y5, Y4
-	VFNMADD231PS expLn2Low<>+0(SB), Y5, Y4
-	VMULPS       Y4, Y4, Y7
-	VMOVUPS      expPoly0<>+0(SB), Y6
-	VFMADD213PS  expPoly1<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly2<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly3<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly4<>+0(SB), Y4, Y6
-	VFMADD213PS  expPoly5<>+0(SB), Y4, Y6
-	VFMADD213PS  Y4, Y7, Y6
-	VADDPS       expOne<>+0(SB), Y6, Y6
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       expBias<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y6, Y4
-	VANDPS       Y2, Y4, Y4
-	JMP          same3Join
-
-same3:
-	VMOVUPS expOne<>+0(SB), Y4
-
-same3Join:
-	VMOVSS       X4, 268(SP)
-	VSUBPS       Y0, Y3, Y3
-	VMOVUPS      expLow<>+0(SB), Y5
-	VCMPPS       $0x15, Y5, Y3, Y2
-	VMAXPS       Y3, Y5, Y3
-	VMOVUPS      expHigh<>+0(SB), Y5
-	VMINPS       Y3, Y5, Y3
-	VMULPS       expLog2e<>+0(SB), Y3, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS expLn2High<>+0(SB), Y5, Y3
-	VFNMADD231PS expLn2Low<>+0(SB), Y5, Y3
-	VMULPS       Y3, Y3, Y7
-	VMOVUPS      expPoly0<>+0(SB), Y6
-	VFMADD213PS  expPoly1<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly2<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly3<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly4<>+0(SB), Y3, Y6
-	VFMADD213PS  expPoly5<>+0(SB), Y3, Y6
-	VFMADD213PS  Y3, Y7, Y6
-	VADDPS       expOne<>+0(SB), Y6, Y6
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       expBias<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y6, Y3
-	VANDPS       Y2, Y3, Y3
-	VMOVUPS      Y3, 192(SP)
-	VSUBPS       Y0, Y1, Y1
-	VMOVUPS      expLow<>+0(SB), Y2
-	VCMPPS       $0x15, Y2, Y1, Y0
-	VMAXPS       Y1, Y2, Y1
-	VMOVUPS      expHigh<>+0(SB), Y2
-	VMINPS       Y1, Y2, Y1
-	VMULPS       expLog2e<>+0(SB), Y1, Y2
-	VROUNDPS     $0x00, Y2, Y2
-	VFNMADD231PS expLn2High<>+0(SB), Y2, Y1
-	VFNMADD231PS expLn2Low<>+0(SB), Y2, Y1
-	VMULPS       Y1, Y1, Y6
-	VMOVUPS      expPoly0<>+0(SB), Y5
-	VFMADD213PS  expPoly1<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly2<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly3<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly4<>+0(SB), Y1, Y5
-	VFMADD213PS  expPoly5<>+0(SB), Y1, Y5
-	VFMADD213PS  Y1, Y6, Y5
-	VADDPS       expOne<>+0(SB), Y5, Y5
-	VCVTPS2DQ    Y2, Y2
-	VPADDD       expBias<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y5, Y1
-	VANDPS       Y0, Y1, Y1
-	VMOVUPS      Y1, 224(SP)
-	VADDPS       Y1, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X0
-	VADDPS       X3, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
-	VFMADD231SS  28(BX), X4, X0
-	VMOVSS       X0, 28(BX)
+	ADDQ         $0x08, BX
+	ADDQ         $0x40, SI
+	ADDQ         $0x04, DI
+	DECQ         R8
+	JNZ          softmax
 	MOVQ         acc+8(FP), BX
-	MOVQ         v+32(FP), SI
-	LEAQ         (DX)(DX*2), DI
-	SUBQ         $0x10, CX
-	JL           valuesDone
+	MOVQ         groups+40(FP), SI
+	LEAQ         (SP), DI
+	LEAQ         1024(SP), R8
+
+gather:
+	MOVQ v+32(FP), R9
+	MOVQ CX, R10
+	SUBQ $0x20, R10
+	JL   valuesDone
 
 values:
-	VBROADCASTSS 256(SP), Y1
-	VMULPS       (BX), Y1, Y0
-	VMULPS       32(BX), Y1, Y1
-	VBROADCASTSS 260(SP), Y3
-	VMULPS       (BX)(DX*1), Y3, Y2
-	VMULPS       32(BX)(DX*1), Y3, Y3
-	VBROADCASTSS 264(SP), Y5
-	VMULPS       (BX)(DX*2), Y5, Y4
-	VMULPS       32(BX)(DX*2), Y5, Y5
-	VBROADCASTSS 268(SP), Y7
-	VMULPS       (BX)(DI*1), Y7, Y6
-	VMULPS       32(BX)(DI*1), Y7, Y7
-	MOVQ         n+40(FP), R10
-	MOVQ         SI, R8
-	LEAQ         (SP), R9
+	VBROADCASTSS (R8), Y3
+	VMULPS       (BX), Y3, Y0
+	VMULPS       32(BX), Y3, Y1
+	VMULPS       64(BX), Y3, Y2
+	VMULPS       96(BX), Y3, Y3
+	VBROADCASTSS 4(R8), Y7
+	VMULPS       (BX)(DX*1), Y7, Y4
+	VMULPS       32(BX)(DX*1), Y7, Y5
+	VMULPS       64(BX)(DX*1), Y7, Y6
+	VMULPS       96(BX)(DX*1), Y7, Y7
+	MOVQ         n+48(FP), R13
+	MOVQ         R9, R11
+	MOVQ         DI, R12
 
 valuesRow:
-	VBROADCASTSS (R9), Y8
-	VBROADCASTSS 64(R9), Y9
-	VBROADCASTSS 128(R9), Y10
-	VBROADCASTSS 192(R9), Y11
-	VMOVUPS      (R8), Y12
+	VBROADCASTSS (R12), Y8
+	VBROADCASTSS 64(R12), Y9
+	VCVTPH2PS    (R11), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y4
+	VCVTPH2PS    16(R11), Y10
+	VFMADD231PS  Y8, Y10, Y1
+	VFMADD231PS  Y9, Y10, Y5
+	VCVTPH2PS    32(R11), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y6
+	VCVTPH2PS    48(R11), Y10
+	VFMADD231PS  Y8, Y10, Y3
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         $0x04, R12
+	ADDQ         AX, R11
+	DECQ         R13
+	JNZ          valuesRow
+	VMOVUPS      Y0, (BX)
+	VMOVUPS      Y1, 32(BX)
+	VMOVUPS      Y2, 64(BX)
+	VMOVUPS      Y3, 96(BX)
+	VMOVUPS      Y4, (BX)(DX*1)
+	VMOVUPS      Y5, 32(BX)(DX*1)
+	VMOVUPS      Y6, 64(BX)(DX*1)
+	VMOVUPS      Y7, 96(BX)(DX*1)
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x00000040, R9
+	SUBQ         $0x20, R10
+	JGE          values
+
+valuesDone:
+	ADDQ $0x20, R10
+	JZ   gathered
+
+value:
+	VBROADCASTSS (R8), Y0
+	VMULPS       (BX), Y0, Y0
+	VBROADCASTSS 4(R8), Y1
+	VMULPS       (BX)(DX*1), Y1, Y1
+	MOVQ         n+48(FP), R13
+	MOVQ         R9, R11
+	MOVQ         DI, R12
+
+valueRow:
+	VBROADCASTSS (R12), Y2
+	VBROADCASTSS 64(R12), Y3
+	VCVTPH2PS    (R11), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
+	ADDQ         $0x04, R12
+	ADDQ         AX, R11
+	DECQ         R13
+	JNZ          valueRow
+	VMOVUPS      Y0, (BX)
+	VMOVUPS      Y1, (BX)(DX*1)
+	ADDQ         $0x00000020, BX
+	ADDQ         $0x00000010, R9
+	SUBQ         $0x08, R10
+	JNZ          value
+
+gathered:
+	ADDQ DX, BX
+	ADDQ $0x00000080, DI
+	ADDQ $0x08, R8
+	DECQ SI
+	JNZ  gather
+	VZEROUPPER
+	RET
+
+// func avx2AttendF16x3(st *float32, acc *float32, q *float32, k *uint16, v *uint16, groups int, n int, stride int, dim int, scale float32)
+// Requires: AVX, AVX2, F16C, FMA3
+TEXT ·avx2AttendF16x3(SB), $1088-76
+	MOVQ stride+56(FP), AX
+	MOVQ dim+64(FP), CX
+	SHLQ $0x01, AX
+	MOVQ CX, DX
+	SHLQ $0x02, DX
+	MOVQ q+16(FP), BX
+	LEAQ (SP), SI
+	MOVQ groups+40(FP), DI
+
+multiply:
+	MOVQ k+24(FP), R8
+	MOVQ n+48(FP), R9
+	MOVQ SI, R10
+	SUBQ $0x04, R9
+	JL   keysDone
+
+keys:
+	MOVQ   BX, R11
+	MOVQ   CX, R12
+	MOVQ   R8, R13
+	LEAQ   (AX)(AX*2), R14
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+
+keysDim:
+	VMOVUPS      (R11), Y12
+	VMOVUPS      (R11)(DX*1), Y13
+	VMOVUPS      (R11)(DX*2), Y14
+	VCVTPH2PS    (R13), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y8
+	VCVTPH2PS    (R13)(AX*1), Y15
+	VFMADD231PS  Y12, Y15, Y1
+	VFMADD231PS  Y13, Y15, Y5
+	VFMADD231PS  Y14, Y15, Y9
+	VCVTPH2PS    (R13)(AX*2), Y15
+	VFMADD231PS  Y12, Y15, Y2
+	VFMADD231PS  Y13, Y15, Y6
+	VFMADD231PS  Y14, Y15, Y10
+	VCVTPH2PS    (R13)(R14*1), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y11
+	ADDQ         $0x20, R11
+	ADDQ         $0x10, R13
+	SUBQ         $0x08, R12
+	JNZ          keysDim
+	VEXTRACTF128 $0x01, Y0, X12
+	VADDPS       X0, X12, X12
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X1, X0, X0
+	VEXTRACTF128 $0x01, Y2, X1
+	VADDPS       X2, X1, X1
+	VEXTRACTF128 $0x01, Y3, X2
+	VADDPS       X3, X2, X2
+	VHADDPS      X0, X12, X12
+	VHADDPS      X2, X1, X1
+	VHADDPS      X1, X12, X12
+	VMOVUPS      X12, (R10)
+	VEXTRACTF128 $0x01, Y4, X0
+	VADDPS       X4, X0, X0
+	VEXTRACTF128 $0x01, Y5, X1
+	VADDPS       X5, X1, X1
+	VEXTRACTF128 $0x01, Y6, X2
+	VADDPS       X6, X2, X2
+	VEXTRACTF128 $0x01, Y7, X3
+	VADDPS       X7, X3, X3
+	VHADDPS      X1, X0, X0
+	VHADDPS      X3, X2, X2
+	VHADDPS      X2, X0, X0
+	VMOVUPS      X0, 64(R10)
+	VEXTRACTF128 $0x01, Y8, X0
+	VADDPS       X8, X0, X0
+	VEXTRACTF128 $0x01, Y9, X1
+	VADDPS       X9, X1, X1
+	VEXTRACTF128 $0x01, Y10, X2
+	VADDPS       X10, X2, X2
+	VEXTRACTF128 $0x01, Y11, X3
+	VADDPS       X11, X3, X3
+	VHADDPS      X1, X0, X0
+	VHADDPS      X3, X2, X2
+	VHADDPS      X2, X0, X0
+	VMOVUPS      X0, 128(R10)
+	ADDQ         $0x10, R10
+	ADDQ         AX, R8
+	ADDQ         AX, R8
+	ADDQ         AX, R8
+	ADDQ         AX, R8
+	SUBQ         $0x04, R9
+	JGE          keys
+
+keysDone:
+	ADDQ $0x04, R9
+	JZ   multiplied
+
+key:
+	MOVQ   BX, R11
+	MOVQ   CX, R12
+	MOVQ   R8, R13
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+
+keyDim:
+	VMOVUPS      (R11), Y3
+	VMOVUPS      (R11)(DX*1), Y4
+	VMOVUPS      (R11)(DX*2), Y5
+	VCVTPH2PS    (R13), Y6
+	VFMADD231PS  Y3, Y6, Y0
+	VFMADD231PS  Y4, Y6, Y1
+	VFMADD231PS  Y5, Y6, Y2
+	ADDQ         $0x20, R11
+	ADDQ         $0x10, R13
+	SUBQ         $0x08, R12
+	JNZ          keyDim
+	VEXTRACTF128 $0x01, Y0, X3
+	VADDPS       X0, X3, X3
+	VHADDPS      X3, X3, X3
+	VHADDPS      X3, X3, X3
+	VMOVSS       X3, (R10)
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X1, X0, X0
+	VHADDPS      X0, X0, X0
+	VHADDPS      X0, X0, X0
+	VMOVSS       X0, 64(R10)
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X2, X0, X0
+	VHADDPS      X0, X0, X0
+	VHADDPS      X0, X0, X0
+	VMOVSS       X0, 128(R10)
+	ADDQ         $0x04, R10
+	ADDQ         AX, R8
+	DECQ         R9
+	JNZ          key
+
+multiplied:
+	ADDQ         DX, BX
+	ADDQ         DX, BX
+	ADDQ         DX, BX
+	ADDQ         $0x000000c0, SI
+	DECQ         DI
+	JNZ          multiply
+	MOVQ         st+0(FP), BX
+	LEAQ         (SP), SI
+	LEAQ         1024(SP), DI
+	MOVQ         groups+40(FP), R8
+	IMUL3Q       $0x03, R8, R8
+	VBROADCASTSS scale+72(FP), Y1
+	VPBROADCASTD n+48(FP), Y0
+	VPCMPGTD     iota<>+0(SB), Y0, Y2
+	VPCMPGTD     iota<>+32(SB), Y0, Y0
+
+softmax:
+	VMOVUPS      minusInf<>+0(SB), Y4
+	VMULPS       (SI), Y1, Y3
+	VBLENDVPS    Y2, Y3, Y4, Y3
+	VMOVUPS      minusInf<>+0(SB), Y5
+	VMULPS       32(SI), Y1, Y4
+	VBLENDVPS    Y0, Y4, Y5, Y4
+	VMAXPS       Y3, Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X7
+	VMAXPS       X5, X7, X7
+	VPERMILPS    $0x4e, X7, X5
+	VMAXPS       X5, X7, X7
+	VPERMILPS    $0xb1, X7, X5
+	VMAXPS       X5, X7, X7
+	VMOVSS       (BX), X6
+	VMAXSS       X6, X7, X7
+	VMOVSS       X7, (BX)
+	VBROADCASTSS X7, Y5
+	VSUBSS       X7, X6, X6
+	VMOVUPS      expOne<>+0(SB), Y7
+	VMOVD        X6, R9
+	TESTL        R9, R9
+	JZ           same
+	VBROADCASTSS X6, Y7
+	VMOVUPS      expLow<>+0(SB), Y8
+	VCMPPS       $0x15, Y8, Y7, Y6
+	VMAXPS       Y7, Y8, Y7
+	VMOVUPS      expHigh<>+0(SB), Y8
+	VMINPS       Y7, Y8, Y7
+	VMULPS       expLog2e<>+0(SB), Y7, Y8
+	VROUNDPS     $0x00, Y8, Y8
+	VFNMADD231PS expLn2High<>+0(SB), Y8, Y7
+	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y7
+	VMULPS       Y7, Y7, Y10
+	VMOVUPS      expPoly0<>+0(SB), Y9
+	VFMADD213PS  expPoly1<>+0(SB), Y7, Y9
+	VFMADD213PS  expPoly2<>+0(SB), Y7, Y9
+	VFMADD213PS  expPoly3<>+0(SB), Y7, Y9
+	VFMADD213PS  expPoly4<>+0(SB), Y7, Y9
+	VFMADD213PS  expPoly5<>+0(SB), Y7, Y9
+	VFMADD213PS  Y7, Y10, Y9
+	VADDPS       expOne<>+0(SB), Y9, Y9
+	VCVTPS2DQ    Y8, Y8
+	VPADDD       expBias<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y8, Y9, Y7
+	VANDPS       Y6, Y7, Y7
+
+same:
+	VMOVSS       X7, (DI)
+	VSUBPS       Y5, Y3, Y3
+	VMOVUPS      expLow<>+0(SB), Y8
+	VCMPPS       $0x15, Y8, Y3, Y6
+	VMAXPS       Y3, Y8, Y3
+	VMOVUPS      expHigh<>+0(SB), Y8
+	VMINPS       Y3, Y8, Y3
+	VMULPS       expLog2e<>+0(SB), Y3, Y8
+	VROUNDPS     $0x00, Y8, Y8
+	VFNMADD231PS expLn2High<>+0(SB), Y8, Y3
+	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y3
+	VMULPS       Y3, Y3, Y10
+	VMOVUPS      expPoly0<>+0(SB), Y9
+	VFMADD213PS  expPoly1<>+0(SB), Y3, Y9
+	VFMADD213PS  expPoly2<>+0(SB), Y3, Y9
+	VFMADD213PS  expPoly3<>+0(SB), Y3, Y9
+	VFMADD213PS  expPoly4<>+0(SB), Y3, Y9
+	VFMADD213PS  expPoly5<>+0(SB), Y3, Y9
+	VFMADD213PS  Y3, Y10, Y9
+	VADDPS       expOne<>+0(SB), Y9, Y9
+	VCVTPS2DQ    Y8, Y8
+	VPADDD       expBias<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y8, Y9, Y3
+	VANDPS       Y6, Y3, Y3
+	VMOVUPS      Y3, (SI)
+	VSUBPS       Y5, Y4, Y4
+	VMOVUPS      expLow<>+0(SB), Y6
+	VCMPPS       $0x15, Y6, Y4, Y5
+	VMAXPS       Y4, Y6, Y4
+	VMOVUPS      expHigh<>+0(SB), Y6
+	VMINPS       Y4, Y6, Y4
+	VMULPS       expLog2e<>+0(SB), Y4, Y6
+	VROUNDPS     $0x00, Y6, Y6
+	VFNMADD231PS expLn2High<>+0(SB), Y6, Y4
+	VFNMADD231PS expLn2Low<>+0(SB), Y6, Y4
+	VMULPS       Y4, Y4, Y9
+	VMOVUPS      expPoly0<>+0(SB), Y8
+	VFMADD213PS  expPoly1<>+0(SB), Y4, Y8
+	VFMADD213PS  expPoly2<>+0(SB), Y4, Y8
+	VFMADD213PS  expPoly3<>+0(SB), Y4, Y8
+	VFMADD213PS  expPoly4<>+0(SB), Y4, Y8
+	VFMADD213PS  expPoly5<>+0(SB), Y4, Y8
+	VFMADD213PS  Y4, Y9, Y8
+	VADDPS       expOne<>+0(SB), Y8, Y8
+	VCVTPS2DQ    Y6, Y6
+	VPADDD       expBias<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y8, Y4
+	VANDPS       Y5, Y4, Y4
+	VMOVUPS      Y4, 32(SI)
+	VADDPS       Y4, Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VADDPS       X3, X4, X4
+	VHADDPS      X4, X4, X4
+	VHADDPS      X4, X4, X4
+	VFMADD231SS  4(BX), X7, X4
+	VMOVSS       X4, 4(BX)
+	ADDQ         $0x08, BX
+	ADDQ         $0x40, SI
+	ADDQ         $0x04, DI
+	DECQ         R8
+	JNZ          softmax
+	MOVQ         acc+8(FP), BX
+	MOVQ         groups+40(FP), SI
+	LEAQ         (SP), DI
+	LEAQ         1024(SP), R8
+
+gather:
+	MOVQ v+32(FP), R9
+	MOVQ CX, R10
+	SUBQ $0x20, R10
+	JL   valuesDone
+
+values:
+	VBROADCASTSS (R8), Y3
+	VMULPS       (BX), Y3, Y0
+	VMULPS       32(BX), Y3, Y1
+	VMULPS       64(BX), Y3, Y2
+	VMULPS       96(BX), Y3, Y3
+	VBROADCASTSS 4(R8), Y7
+	VMULPS       (BX)(DX*1), Y7, Y4
+	VMULPS       32(BX)(DX*1), Y7, Y5
+	VMULPS       64(BX)(DX*1), Y7, Y6
+	VMULPS       96(BX)(DX*1), Y7, Y7
+	VBROADCASTSS 8(R8), Y11
+	VMULPS       (BX)(DX*2), Y11, Y8
+	VMULPS       32(BX)(DX*2), Y11, Y9
+	VMULPS       64(BX)(DX*2), Y11, Y10
+	VMULPS       96(BX)(DX*2), Y11, Y11
+	MOVQ         n+48(FP), R13
+	MOVQ         R9, R11
+	MOVQ         DI, R12
+
+valuesRow:
+	VBROADCASTSS (R12), Y12
+	VBROADCASTSS 64(R12), Y13
+	VBROADCASTSS 128(R12), Y14
+	VCVTPH2PS    (R11), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y8
+	VCVTPH2PS    16(R11), Y15
+	VFMADD231PS  Y12, Y15, Y1
+	VFMADD231PS  Y13, Y15, Y5
+	VFMADD231PS  Y14, Y15, Y9
+	VCVTPH2PS    32(R11), Y15
+	VFMADD231PS  Y12, Y15, Y2
+	VFMADD231PS  Y13, Y15, Y6
+	VFMADD231PS  Y14, Y15, Y10
+	VCVTPH2PS    48(R11), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y11
+	ADDQ         $0x04, R12
+	ADDQ         AX, R11
+	DECQ         R13
+	JNZ          valuesRow
+	VMOVUPS      Y0, (BX)
+	VMOVUPS      Y1, 32(BX)
+	VMOVUPS      Y2, 64(BX)
+	VMOVUPS      Y3, 96(BX)
+	VMOVUPS      Y4, (BX)(DX*1)
+	VMOVUPS      Y5, 32(BX)(DX*1)
+	VMOVUPS      Y6, 64(BX)(DX*1)
+	VMOVUPS      Y7, 96(BX)(DX*1)
+	VMOVUPS      Y8, (BX)(DX*2)
+	VMOVUPS      Y9, 32(BX)(DX*2)
+	VMOVUPS      Y10, 64(BX)(DX*2)
+	VMOVUPS      Y11, 96(BX)(DX*2)
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x00000040, R9
+	SUBQ         $0x20, R10
+	JGE          values
+
+valuesDone:
+	ADDQ $0x20, R10
+	JZ   gathered
+
+value:
+	VBROADCASTSS (R8), Y0
+	VMULPS       (BX), Y0, Y0
+	VBROADCASTSS 4(R8), Y1
+	VMULPS       (BX)(DX*1), Y1, Y1
+	VBROADCASTSS 8(R8), Y2
+	VMULPS       (BX)(DX*2), Y2, Y2
+	MOVQ         n+48(FP), R13
+	MOVQ         R9, R11
+	MOVQ         DI, R12
+
+valueRow:
+	VBROADCASTSS (R12), Y3
+	VBROADCASTSS 64(R12), Y4
+	VBROADCASTSS 128(R12), Y5
+	VCVTPH2PS    (R11), Y6
+	VFMADD231PS  Y3, Y6, Y0
+	VFMADD231PS  Y4, Y6, Y1
+	VFMADD231PS  Y5, Y6, Y2
+	ADDQ         $0x04, R12
+	ADDQ         AX, R11
+	DECQ         R13
+	JNZ          valueRow
+	VMOVUPS      Y0, (BX)
+	VMOVUPS      Y1, (BX)(DX*1)
+	VMOVUPS      Y2, (BX)(DX*2)
+	ADDQ         $0x00000020, BX
+	ADDQ         $0x00000010, R9
+	SUBQ         $0x08, R10
+	JNZ          value
+
+gathered:
+	ADDQ DX, BX
+	ADDQ DX, BX
+	ADDQ $0x000000c0, DI
+	ADDQ $0x0c, R8
+	DECQ SI
+	JNZ  gather
+	VZEROUPPER
+	RET
+
+// func avx2AttendF16x4(st *float32, acc *float32, q *float32, k *uint16, v *uint16, groups int, n int, stride int, dim int, scale float32)
+// Requires: AVX, AVX2, F16C, FMA3
+TEXT ·avx2AttendF16x4(SB), $1088-76
+	MOVQ stride+56(FP), AX
+	MOVQ dim+64(FP), CX
+	SHLQ $0x01, AX
+	MOVQ CX, DX
+	SHLQ $0x02, DX
+	MOVQ q+16(FP), BX
+	LEAQ (SP), SI
+	MOVQ groups+40(FP), DI
+
+multiply:
+	MOVQ k+24(FP), R8
+	MOVQ n+48(FP), R9
+	MOVQ SI, R10
+	SUBQ $0x02, R9
+	JL   keysDone
+
+keys:
+	MOVQ   BX, R11
+	MOVQ   CX, R12
+	LEAQ   (DX)(DX*2), R13
+	MOVQ   R8, R14
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+
+keysDim:
+	VMOVUPS      (R11), Y8
+	VMOVUPS      (R11)(DX*1), Y9
+	VMOVUPS      (R11)(DX*2), Y10
+	VMOVUPS      (R11)(R13*1), Y11
+	VCVTPH2PS    (R14), Y12
 	VFMADD231PS  Y8, Y12, Y0
 	VFMADD231PS  Y9, Y12, Y2
 	VFMADD231PS  Y10, Y12, Y4
 	VFMADD231PS  Y11, Y12, Y6
-	VMOVUPS      32(R8), Y12
+	VCVTPH2PS    (R14)(AX*1), Y12
 	VFMADD231PS  Y8, Y12, Y1
 	VFMADD231PS  Y9, Y12, Y3
 	VFMADD231PS  Y10, Y12, Y5
 	VFMADD231PS  Y11, Y12, Y7
-	ADDQ         $0x04, R9
+	ADDQ         $0x20, R11
+	ADDQ         $0x10, R14
+	SUBQ         $0x08, R12
+	JNZ          keysDim
+	VEXTRACTF128 $0x01, Y0, X8
+	VADDPS       X0, X8, X8
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X1, X0, X0
+	VHADDPS      X0, X8, X8
+	VHADDPS      X8, X8, X8
+	VMOVLPS      X8, (R10)
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X2, X0, X0
+	VEXTRACTF128 $0x01, Y3, X1
+	VADDPS       X3, X1, X1
+	VHADDPS      X1, X0, X0
+	VHADDPS      X0, X0, X0
+	VMOVLPS      X0, 64(R10)
+	VEXTRACTF128 $0x01, Y4, X0
+	VADDPS       X4, X0, X0
+	VEXTRACTF128 $0x01, Y5, X1
+	VADDPS       X5, X1, X1
+	VHADDPS      X1, X0, X0
+	VHADDPS      X0, X0, X0
+	VMOVLPS      X0, 128(R10)
+	VEXTRACTF128 $0x01, Y6, X0
+	VADDPS       X6, X0, X0
+	VEXTRACTF128 $0x01, Y7, X1
+	VADDPS       X7, X1, X1
+	VHADDPS      X1, X0, X0
+	VHADDPS      X0, X0, X0
+	VMOVLPS      X0, 192(R10)
+	ADDQ         $0x08, R10
 	ADDQ         AX, R8
-	DECQ         R10
+	ADDQ         AX, R8
+	SUBQ         $0x02, R9
+	JGE          keys
+
+keysDone:
+	ADDQ $0x02, R9
+	JZ   multiplied
+
+key:
+	MOVQ   BX, R11
+	MOVQ   CX, R12
+	LEAQ   (DX)(DX*2), R13
+	MOVQ   R8, R14
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+
+keyDim:
+	VMOVUPS      (R11), Y4
+	VMOVUPS      (R11)(DX*1), Y5
+	VMOVUPS      (R11)(DX*2), Y6
+	VMOVUPS      (R11)(R13*1), Y7
+	VCVTPH2PS    (R14), Y8
+	VFMADD231PS  Y4, Y8, Y0
+	VFMADD231PS  Y5, Y8, Y1
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
+	ADDQ         $0x20, R11
+	ADDQ         $0x10, R14
+	SUBQ         $0x08, R12
+	JNZ          keyDim
+	VEXTRACTF128 $0x01, Y0, X4
+	VADDPS       X0, X4, X4
+	VHADDPS      X4, X4, X4
+	VHADDPS      X4, X4, X4
+	VMOVSS       X4, (R10)
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X1, X0, X0
+	VHADDPS      X0, X0, X0
+	VHADDPS      X0, X0, X0
+	VMOVSS       X0, 64(R10)
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X2, X0, X0
+	VHADDPS      X0, X0, X0
+	VHADDPS      X0, X0, X0
+	VMOVSS       X0, 128(R10)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPS       X3, X0, X0
+	VHADDPS      X0, X0, X0
+	VHADDPS      X0, X0, X0
+	VMOVSS       X0, 192(R10)
+	ADDQ         $0x04, R10
+	ADDQ         AX, R8
+	DECQ         R9
+	JNZ          key
+
+multiplied:
+	ADDQ         DX, BX
+	ADDQ         DX, BX
+	ADDQ         DX, BX
+	ADDQ         DX, BX
+	ADDQ         $0x00000100, SI
+	DECQ         DI
+	JNZ          multiply
+	MOVQ         st+0(FP), BX
+	LEAQ         (SP), SI
+	LEAQ         1024(SP), DI
+	MOVQ         groups+40(FP), R8
+	IMUL3Q       $0x04, R8, R8
+	VBROADCASTSS scale+72(FP), Y1
+	VPBROADCASTD n+48(FP), Y0
+	VPCMPGTD     iota<>+0(SB), Y0, Y2
+	VPCMPGTD     iota<>+32(SB), Y0, Y0
+
+softmax:
+	VMOVUPS      minusInf<>+0(SB), Y4
+	VMULPS       (SI), Y1, Y3
+	VBLENDVPS    Y2, Y3, Y4, Y3
+	VMOVUPS      minusInf<>+0(SB), Y5
+	VMULPS       32(SI), Y1, Y4
+	VBLENDVPS    Y0, Y4, Y5, Y4
+	VMAXPS       Y3, Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X7
+	VMAXPS       X5, X7, X7
+	VPERMILPS    $0x4e, X7, X5
+	VMAXPS       X5, X7, X7
+	VPERMILPS    $0xb1, X7, X5
+	VMAXPS       X5, X7, X7
+	VMOVSS       (BX), X6
+	VMAXSS       X6, X7, X7
+	VMOVSS       X7, (BX)
+	VBROADCASTSS X7, Y5
+	VSUBSS       X7, X6, X6
+	VMOVUPS      expOne<>+0(SB), Y7
+	VMOVD        X6, R9
+	TESTL        R9, R9
+	JZ           same
+	VBROADCASTSS X6, Y7
+	VMOVUPS      expLow<>+0(SB), Y8
+	VCMPPS       $0x15, Y8, Y7, Y6
+	VMAXPS       Y7, Y8, Y7
+	VMOVUPS      expHigh<>+0(SB), Y8
+	VMINPS       Y7, Y8, Y7
+	VMULPS       expLog2e<>+0(SB), Y7, Y8
+	VROUNDPS     $0x00, Y8, Y8
+	VFNMADD231PS expLn2High<>+0(SB), Y8, Y7
+	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y7
+	VMULPS       Y7, Y7, Y10
+	VMOVUPS      expPoly0<>+0(SB), Y9
+	VFMADD213PS  expPoly1<>+0(SB), Y7, Y9
+	VFMADD213PS  expPoly2<>+0(SB), Y7, Y9
+	VFMADD213PS  expPoly3<>+0(SB), Y7, Y9
+	VFMADD213PS  expPoly4<>+0(SB), Y7, Y9
+	VFMADD213PS  expPoly5<>+0(SB), Y7, Y9
+	VFMADD213PS  Y7, Y10, Y9
+	VADDPS       expOne<>+0(SB), Y9, Y9
+	VCVTPS2DQ    Y8, Y8
+	VPADDD       expBias<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y8, Y9, Y7
+	VANDPS       Y6, Y7, Y7
+
+same:
+	VMOVSS       X7, (DI)
+	VSUBPS       Y5, Y3, Y3
+	VMOVUPS      expLow<>+0(SB), Y8
+	VCMPPS       $0x15, Y8, Y3, Y6
+	VMAXPS       Y3, Y8, Y3
+	VMOVUPS      expHigh<>+0(SB), Y8
+	VMINPS       Y3, Y8, Y3
+	VMULPS       expLog2e<>+0(SB), Y3, Y8
+	VROUNDPS     $0x00, Y8, Y8
+	VFNMADD231PS expLn2High<>+0(SB), Y8, Y3
+	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y3
+	VMULPS       Y3, Y3, Y10
+	VMOVUPS      expPoly0<>+0(SB), Y9
+	VFMADD213PS  expPoly1<>+0(SB), Y3, Y9
+	VFMADD213PS  expPoly2<>+0(SB), Y3, Y9
+	VFMADD213PS  expPoly3<>+0(SB), Y3, Y9
+	VFMADD213PS  expPoly4<>+0(SB), Y3, Y9
+	VFMADD213PS  expPoly5<>+0(SB), Y3, Y9
+	VFMADD213PS  Y3, Y10, Y9
+	VADDPS       expOne<>+0(SB), Y9, Y9
+	VCVTPS2DQ    Y8, Y8
+	VPADDD       expBias<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y8, Y9, Y3
+	VANDPS       Y6, Y3, Y3
+	VMOVUPS      Y3, (SI)
+	VSUBPS       Y5, Y4, Y4
+	VMOVUPS      expLow<>+0(SB), Y6
+	VCMPPS       $0x15, Y6, Y4, Y5
+	VMAXPS       Y4, Y6, Y4
+	VMOVUPS      expHigh<>+0(SB), Y6
+	VMINPS       Y4, Y6, Y4
+	VMULPS       expLog2e<>+0(SB), Y4, Y6
+	VROUNDPS     $0x00, Y6, Y6
+	VFNMADD231PS expLn2High<>+0(SB), Y6, Y4
+	VFNMADD231PS expLn2Low<>+0(SB), Y6, Y4
+	VMULPS       Y4, Y4, Y9
+	VMOVUPS      expPoly0<>+0(SB), Y8
+	VFMADD213PS  expPoly1<>+0(SB), Y4, Y8
+	VFMADD213PS  expPoly2<>+0(SB), Y4, Y8
+	VFMADD213PS  expPoly3<>+0(SB), Y4, Y8
+	VFMADD213PS  expPoly4<>+0(SB), Y4, Y8
+	VFMADD213PS  expPoly5<>+0(SB), Y4, Y8
+	VFMADD213PS  Y4, Y9, Y8
+	VADDPS       expOne<>+0(SB), Y8, Y8
+	VCVTPS2DQ    Y6, Y6
+	VPADDD       expBias<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y8, Y4
+	VANDPS       Y5, Y4, Y4
+	VMOVUPS      Y4, 32(SI)
+	VADDPS       Y4, Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VADDPS       X3, X4, X4
+	VHADDPS      X4, X4, X4
+	VHADDPS      X4, X4, X4
+	VFMADD231SS  4(BX), X7, X4
+	VMOVSS       X4, 4(BX)
+	ADDQ         $0x08, BX
+	ADDQ         $0x40, SI
+	ADDQ         $0x04, DI
+	DECQ         R8
+	JNZ          softmax
+	MOVQ         acc+8(FP), BX
+	MOVQ         groups+40(FP), SI
+	LEAQ         (SP), DI
+	LEAQ         1024(SP), R8
+
+gather:
+	MOVQ v+32(FP), R9
+	MOVQ CX, R10
+	LEAQ (DX)(DX*2), R11
+	SUBQ $0x10, R10
+	JL   valuesDone
+
+values:
+	VBROADCASTSS (R8), Y1
+	VMULPS       (BX), Y1, Y0
+	VMULPS       32(BX), Y1, Y1
+	VBROADCASTSS 4(R8), Y3
+	VMULPS       (BX)(DX*1), Y3, Y2
+	VMULPS       32(BX)(DX*1), Y3, Y3
+	VBROADCASTSS 8(R8), Y5
+	VMULPS       (BX)(DX*2), Y5, Y4
+	VMULPS       32(BX)(DX*2), Y5, Y5
+	VBROADCASTSS 12(R8), Y7
+	VMULPS       (BX)(R11*1), Y7, Y6
+	VMULPS       32(BX)(R11*1), Y7, Y7
+	MOVQ         n+48(FP), R14
+	MOVQ         R9, R12
+	MOVQ         DI, R13
+
+valuesRow:
+	VBROADCASTSS (R13), Y8
+	VBROADCASTSS 64(R13), Y9
+	VBROADCASTSS 128(R13), Y10
+	VBROADCASTSS 192(R13), Y11
+	VCVTPH2PS    (R12), Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y2
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y6
+	VCVTPH2PS    16(R12), Y12
+	VFMADD231PS  Y8, Y12, Y1
+	VFMADD231PS  Y9, Y12, Y3
+	VFMADD231PS  Y10, Y12, Y5
+	VFMADD231PS  Y11, Y12, Y7
+	ADDQ         $0x04, R13
+	ADDQ         AX, R12
+	DECQ         R14
 	JNZ          valuesRow
 	VMOVUPS      Y0, (BX)
 	VMOVUPS      Y1, 32(BX)
@@ -4103,53 +1566,1522 @@ valuesRow:
 	VMOVUPS      Y3, 32(BX)(DX*1)
 	VMOVUPS      Y4, (BX)(DX*2)
 	VMOVUPS      Y5, 32(BX)(DX*2)
-	VMOVUPS      Y6, (BX)(DI*1)
-	VMOVUPS      Y7, 32(BX)(DI*1)
+	VMOVUPS      Y6, (BX)(R11*1)
+	VMOVUPS      Y7, 32(BX)(R11*1)
 	ADDQ         $0x00000040, BX
-	ADDQ         $0x00000040, SI
-	SUBQ         $0x10, CX
+	ADDQ         $0x00000020, R9
+	SUBQ         $0x10, R10
 	JGE          values
 
 valuesDone:
-	ADDQ $0x10, CX
+	ADDQ $0x10, R10
 	JZ   gathered
 
 value:
-	VBROADCASTSS 256(SP), Y0
+	VBROADCASTSS (R8), Y0
 	VMULPS       (BX), Y0, Y0
-	VBROADCASTSS 260(SP), Y1
+	VBROADCASTSS 4(R8), Y1
 	VMULPS       (BX)(DX*1), Y1, Y1
-	VBROADCASTSS 264(SP), Y2
+	VBROADCASTSS 8(R8), Y2
 	VMULPS       (BX)(DX*2), Y2, Y2
-	VBROADCASTSS 268(SP), Y3
-	VMULPS       (BX)(DI*1), Y3, Y3
-	MOVQ         n+40(FP), R10
-	MOVQ         SI, R8
-	LEAQ         (SP), R9
+	VBROADCASTSS 12(R8), Y3
+	VMULPS       (BX)(R11*1), Y3, Y3
+	MOVQ         n+48(FP), R14
+	MOVQ         R9, R12
+	MOVQ         DI, R13
 
 valueRow:
-	VBROADCASTSS (R9), Y4
-	VBROADCASTSS 64(R9), Y5
-	VBROADCASTSS 128(R9), Y6
-	VBROADCASTSS 192(R9), Y7
-	VMOVUPS      (R8), Y8
+	VBROADCASTSS (R13), Y4
+	VBROADCASTSS 64(R13), Y5
+	VBROADCASTSS 128(R13), Y6
+	VBROADCASTSS 192(R13), Y7
+	VCVTPH2PS    (R12), Y8
 	VFMADD231PS  Y4, Y8, Y0
 	VFMADD231PS  Y5, Y8, Y1
 	VFMADD231PS  Y6, Y8, Y2
 	VFMADD231PS  Y7, Y8, Y3
-	ADDQ         $0x04, R9
-	ADDQ         AX, R8
-	DECQ         R10
+	ADDQ         $0x04, R13
+	ADDQ         AX, R12
+	DECQ         R14
 	JNZ          valueRow
 	VMOVUPS      Y0, (BX)
 	VMOVUPS      Y1, (BX)(DX*1)
 	VMOVUPS      Y2, (BX)(DX*2)
-	VMOVUPS      Y3, (BX)(DI*1)
+	VMOVUPS      Y3, (BX)(R11*1)
 	ADDQ         $0x00000020, BX
-	ADDQ         $0x00000020, SI
-	SUBQ         $0x08, CX
+	ADDQ         $0x00000010, R9
+	SUBQ         $0x08, R10
 	JNZ          value
 
 gathered:
+	ADDQ DX, BX
+	ADDQ DX, BX
+	ADDQ DX, BX
+	ADDQ $0x00000100, DI
+	ADDQ $0x10, R8
+	DECQ SI
+	JNZ  gather
+	VZEROUPPER
+	RET
+
+// func avx2AttendF32x1(st *float32, acc *float32, q *float32, k *float32, v *float32, groups int, n int, stride int, dim int, scale float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·avx2AttendF32x1(SB), $1088-76
+	MOVQ stride+56(FP), AX
+	MOVQ dim+64(FP), CX
+	SHLQ $0x02, AX
+	MOVQ CX, DX
+	SHLQ $0x02, DX
+	MOVQ q+16(FP), BX
+	LEAQ (SP), SI
+	MOVQ groups+40(FP), DI
+
+multiply:
+	MOVQ k+24(FP), R8
+	MOVQ n+48(FP), R9
+	MOVQ SI, R10
+	SUBQ $0x08, R9
+	JL   keysDone
+
+keys:
+	MOVQ   BX, R11
+	MOVQ   CX, R12
+	MOVQ   R8, R13
+	LEAQ   (AX)(AX*2), R14
+	LEAQ   (R13)(AX*4), R15
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+
+keysDim:
+	VMOVUPS      (R11), Y8
+	VMOVUPS      (R13), Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VMOVUPS      (R13)(AX*1), Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VMOVUPS      (R13)(AX*2), Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VMOVUPS      (R13)(R14*1), Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VMOVUPS      (R15), Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VMOVUPS      (R15)(AX*1), Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VMOVUPS      (R15)(AX*2), Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VMOVUPS      (R15)(R14*1), Y9
+	VFMADD231PS  Y8, Y9, Y7
+	ADDQ         $0x20, R11
+	ADDQ         $0x20, R13
+	ADDQ         $0x20, R15
+	SUBQ         $0x08, R12
+	JNZ          keysDim
+	VEXTRACTF128 $0x01, Y0, X8
+	VADDPS       X0, X8, X8
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X1, X0, X0
+	VEXTRACTF128 $0x01, Y2, X1
+	VADDPS       X2, X1, X1
+	VEXTRACTF128 $0x01, Y3, X2
+	VADDPS       X3, X2, X2
+	VEXTRACTF128 $0x01, Y4, X3
+	VADDPS       X4, X3, X3
+	VEXTRACTF128 $0x01, Y5, X4
+	VADDPS       X5, X4, X4
+	VEXTRACTF128 $0x01, Y6, X5
+	VADDPS       X6, X5, X5
+	VEXTRACTF128 $0x01, Y7, X6
+	VADDPS       X7, X6, X6
+	VHADDPS      X0, X8, X8
+	VHADDPS      X2, X1, X1
+	VHADDPS      X1, X8, X8
+	VMOVUPS      X8, (R10)
+	VHADDPS      X4, X3, X3
+	VHADDPS      X6, X5, X5
+	VHADDPS      X5, X3, X3
+	VMOVUPS      X3, 16(R10)
+	ADDQ         $0x20, R10
+	ADDQ         AX, R8
+	ADDQ         AX, R8
+	ADDQ         AX, R8
+	ADDQ         AX, R8
+	ADDQ         AX, R8
+	ADDQ         AX, R8
+	ADDQ         AX, R8
+	ADDQ         AX, R8
+	SUBQ         $0x08, R9
+	JGE          keys
+
+keysDone:
+	ADDQ $0x08, R9
+	JZ   multiplied
+
+key:
+	MOVQ   BX, R11
+	MOVQ   CX, R12
+	MOVQ   R8, R13
+	VXORPS Y0, Y0, Y0
+
+keyDim:
+	VMOVUPS      (R11), Y1
+	VMOVUPS      (R13), Y2
+	VFMADD231PS  Y1, Y2, Y0
+	ADDQ         $0x20, R11
+	ADDQ         $0x20, R13
+	SUBQ         $0x08, R12
+	JNZ          keyDim
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X0, X1, X1
+	VHADDPS      X1, X1, X1
+	VHADDPS      X1, X1, X1
+	VMOVSS       X1, (R10)
+	ADDQ         $0x04, R10
+	ADDQ         AX, R8
+	DECQ         R9
+	JNZ          key
+
+multiplied:
+	ADDQ         DX, BX
+	ADDQ         $0x00000040, SI
+	DECQ         DI
+	JNZ          multiply
+	MOVQ         st+0(FP), DX
+	LEAQ         (SP), BX
+	LEAQ         1024(SP), SI
+	MOVQ         groups+40(FP), DI
+	IMUL3Q       $0x01, DI, DI
+	VBROADCASTSS scale+72(FP), Y1
+	VPBROADCASTD n+48(FP), Y0
+	VPCMPGTD     iota<>+0(SB), Y0, Y2
+	VPCMPGTD     iota<>+32(SB), Y0, Y0
+
+softmax:
+	VMOVUPS      minusInf<>+0(SB), Y4
+	VMULPS       (BX), Y1, Y3
+	VBLENDVPS    Y2, Y3, Y4, Y3
+	VMOVUPS      minusInf<>+0(SB), Y5
+	VMULPS       32(BX), Y1, Y4
+	VBLENDVPS    Y0, Y4, Y5, Y4
+	VMAXPS       Y3, Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X7
+	VMAXPS       X5, X7, X7
+	VPERMILPS    $0x4e, X7, X5
+	VMAXPS       X5, X7, X7
+	VPERMILPS    $0xb1, X7, X5
+	VMAXPS       X5, X7, X7
+	VMOVSS       (DX), X6
+	VMAXSS       X6, X7, X7
+	VMOVSS       X7, (DX)
+	VBROADCASTSS X7, Y5
+	VSUBSS       X7, X6, X6
+	VMOVUPS      expOne<>+0(SB), Y7
+	VMOVD        X6, R8
+	TESTL        R8, R8
+	JZ           same
+	VBROADCASTSS X6, Y7
+	VMOVUPS      expLow<>+0(SB), Y8
+	VCMPPS       $0x15, Y8, Y7, Y6
+	VMAXPS       Y7, Y8, Y7
+	VMOVUPS      expHigh<>+0(SB), Y8
+	VMINPS       Y7, Y8, Y7
+	VMULPS       expLog2e<>+0(SB), Y7, Y8
+	VROUNDPS     $0x00, Y8, Y8
+	VFNMADD231PS expLn2High<>+0(SB), Y8, Y7
+	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y7
+	VMULPS       Y7, Y7, Y10
+	VMOVUPS      expPoly0<>+0(SB), Y9
+	VFMADD213PS  expPoly1<>+0(SB), Y7, Y9
+	VFMADD213PS  expPoly2<>+0(SB), Y7, Y9
+	VFMADD213PS  expPoly3<>+0(SB), Y7, Y9
+	VFMADD213PS  expPoly4<>+0(SB), Y7, Y9
+	VFMADD213PS  expPoly5<>+0(SB), Y7, Y9
+	VFMADD213PS  Y7, Y10, Y9
+	VADDPS       expOne<>+0(SB), Y9, Y9
+	VCVTPS2DQ    Y8, Y8
+	VPADDD       expBias<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y8, Y9, Y7
+	VANDPS       Y6, Y7, Y7
+
+same:
+	VMOVSS       X7, (SI)
+	VSUBPS       Y5, Y3, Y3
+	VMOVUPS      expLow<>+0(SB), Y8
+	VCMPPS       $0x15, Y8, Y3, Y6
+	VMAXPS       Y3, Y8, Y3
+	VMOVUPS      expHigh<>+0(SB), Y8
+	VMINPS       Y3, Y8, Y3
+	VMULPS       expLog2e<>+0(SB), Y3, Y8
+	VROUNDPS     $0x00, Y8, Y8
+	VFNMADD231PS expLn2High<>+0(SB), Y8, Y3
+	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y3
+	VMULPS       Y3, Y3, Y10
+	VMOVUPS      expPoly0<>+0(SB), Y9
+	VFMADD213PS  expPoly1<>+0(SB), Y3, Y9
+	VFMADD213PS  expPoly2<>+0(SB), Y3, Y9
+	VFMADD213PS  expPoly3<>+0(SB), Y3, Y9
+	VFMADD213PS  expPoly4<>+0(SB), Y3, Y9
+	VFMADD213PS  expPoly5<>+0(SB), Y3, Y9
+	VFMADD213PS  Y3, Y10, Y9
+	VADDPS       expOne<>+0(SB), Y9, Y9
+	VCVTPS2DQ    Y8, Y8
+	VPADDD       expBias<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y8, Y9, Y3
+	VANDPS       Y6, Y3, Y3
+	VMOVUPS      Y3, (BX)
+	VSUBPS       Y5, Y4, Y4
+	VMOVUPS      expLow<>+0(SB), Y6
+	VCMPPS       $0x15, Y6, Y4, Y5
+	VMAXPS       Y4, Y6, Y4
+	VMOVUPS      expHigh<>+0(SB), Y6
+	VMINPS       Y4, Y6, Y4
+	VMULPS       expLog2e<>+0(SB), Y4, Y6
+	VROUNDPS     $0x00, Y6, Y6
+	VFNMADD231PS expLn2High<>+0(SB), Y6, Y4
+	VFNMADD231PS expLn2Low<>+0(SB), Y6, Y4
+	VMULPS       Y4, Y4, Y9
+	VMOVUPS      expPoly0<>+0(SB), Y8
+	VFMADD213PS  expPoly1<>+0(SB), Y4, Y8
+	VFMADD213PS  expPoly2<>+0(SB), Y4, Y8
+	VFMADD213PS  expPoly3<>+0(SB), Y4, Y8
+	VFMADD213PS  expPoly4<>+0(SB), Y4, Y8
+	VFMADD213PS  expPoly5<>+0(SB), Y4, Y8
+	VFMADD213PS  Y4, Y9, Y8
+	VADDPS       expOne<>+0(SB), Y8, Y8
+	VCVTPS2DQ    Y6, Y6
+	VPADDD       expBias<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y8, Y4
+	VANDPS       Y5, Y4, Y4
+	VMOVUPS      Y4, 32(BX)
+	VADDPS       Y4, Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VADDPS       X3, X4, X4
+	VHADDPS      X4, X4, X4
+	VHADDPS      X4, X4, X4
+	VFMADD231SS  4(DX), X7, X4
+	VMOVSS       X4, 4(DX)
+	ADDQ         $0x08, DX
+	ADDQ         $0x40, BX
+	ADDQ         $0x04, SI
+	DECQ         DI
+	JNZ          softmax
+	MOVQ         acc+8(FP), DX
+	MOVQ         groups+40(FP), BX
+	LEAQ         (SP), SI
+	LEAQ         1024(SP), DI
+
+gather:
+	MOVQ v+32(FP), R8
+	MOVQ CX, R9
+	SUBQ $0x40, R9
+	JL   valuesDone
+
+values:
+	VBROADCASTSS (DI), Y7
+	VMULPS       (DX), Y7, Y0
+	VMULPS       32(DX), Y7, Y1
+	VMULPS       64(DX), Y7, Y2
+	VMULPS       96(DX), Y7, Y3
+	VMULPS       128(DX), Y7, Y4
+	VMULPS       160(DX), Y7, Y5
+	VMULPS       192(DX), Y7, Y6
+	VMULPS       224(DX), Y7, Y7
+	MOVQ         n+48(FP), R12
+	MOVQ         R8, R10
+	MOVQ         SI, R11
+
+valuesRow:
+	VBROADCASTSS (R11), Y8
+	VMOVUPS      (R10), Y9
+	VFMADD231PS  Y8, Y9, Y0
+	VMOVUPS      32(R10), Y9
+	VFMADD231PS  Y8, Y9, Y1
+	VMOVUPS      64(R10), Y9
+	VFMADD231PS  Y8, Y9, Y2
+	VMOVUPS      96(R10), Y9
+	VFMADD231PS  Y8, Y9, Y3
+	VMOVUPS      128(R10), Y9
+	VFMADD231PS  Y8, Y9, Y4
+	VMOVUPS      160(R10), Y9
+	VFMADD231PS  Y8, Y9, Y5
+	VMOVUPS      192(R10), Y9
+	VFMADD231PS  Y8, Y9, Y6
+	VMOVUPS      224(R10), Y9
+	VFMADD231PS  Y8, Y9, Y7
+	ADDQ         $0x04, R11
+	ADDQ         AX, R10
+	DECQ         R12
+	JNZ          valuesRow
+	VMOVUPS      Y0, (DX)
+	VMOVUPS      Y1, 32(DX)
+	VMOVUPS      Y2, 64(DX)
+	VMOVUPS      Y3, 96(DX)
+	VMOVUPS      Y4, 128(DX)
+	VMOVUPS      Y5, 160(DX)
+	VMOVUPS      Y6, 192(DX)
+	VMOVUPS      Y7, 224(DX)
+	ADDQ         $0x00000100, DX
+	ADDQ         $0x00000100, R8
+	SUBQ         $0x40, R9
+	JGE          values
+
+valuesDone:
+	ADDQ $0x40, R9
+	JZ   gathered
+
+value:
+	VBROADCASTSS (DI), Y0
+	VMULPS       (DX), Y0, Y0
+	MOVQ         n+48(FP), R12
+	MOVQ         R8, R10
+	MOVQ         SI, R11
+
+valueRow:
+	VBROADCASTSS (R11), Y1
+	VMOVUPS      (R10), Y2
+	VFMADD231PS  Y1, Y2, Y0
+	ADDQ         $0x04, R11
+	ADDQ         AX, R10
+	DECQ         R12
+	JNZ          valueRow
+	VMOVUPS      Y0, (DX)
+	ADDQ         $0x00000020, DX
+	ADDQ         $0x00000020, R8
+	SUBQ         $0x08, R9
+	JNZ          value
+
+gathered:
+	ADDQ $0x00000040, SI
+	ADDQ $0x04, DI
+	DECQ BX
+	JNZ  gather
+	VZEROUPPER
+	RET
+
+// func avx2AttendF32x2(st *float32, acc *float32, q *float32, k *float32, v *float32, groups int, n int, stride int, dim int, scale float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·avx2AttendF32x2(SB), $1088-76
+	MOVQ stride+56(FP), AX
+	MOVQ dim+64(FP), CX
+	SHLQ $0x02, AX
+	MOVQ CX, DX
+	SHLQ $0x02, DX
+	MOVQ q+16(FP), BX
+	LEAQ (SP), SI
+	MOVQ groups+40(FP), DI
+
+multiply:
+	MOVQ k+24(FP), R8
+	MOVQ n+48(FP), R9
+	MOVQ SI, R10
+	SUBQ $0x04, R9
+	JL   keysDone
+
+keys:
+	MOVQ   BX, R11
+	MOVQ   CX, R12
+	MOVQ   R8, R13
+	LEAQ   (AX)(AX*2), R14
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+
+keysDim:
+	VMOVUPS      (R11), Y8
+	VMOVUPS      (R11)(DX*1), Y9
+	VMOVUPS      (R13), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y4
+	VMOVUPS      (R13)(AX*1), Y10
+	VFMADD231PS  Y8, Y10, Y1
+	VFMADD231PS  Y9, Y10, Y5
+	VMOVUPS      (R13)(AX*2), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y6
+	VMOVUPS      (R13)(R14*1), Y10
+	VFMADD231PS  Y8, Y10, Y3
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         $0x20, R11
+	ADDQ         $0x20, R13
+	SUBQ         $0x08, R12
+	JNZ          keysDim
+	VEXTRACTF128 $0x01, Y0, X8
+	VADDPS       X0, X8, X8
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X1, X0, X0
+	VEXTRACTF128 $0x01, Y2, X1
+	VADDPS       X2, X1, X1
+	VEXTRACTF128 $0x01, Y3, X2
+	VADDPS       X3, X2, X2
+	VHADDPS      X0, X8, X8
+	VHADDPS      X2, X1, X1
+	VHADDPS      X1, X8, X8
+	VMOVUPS      X8, (R10)
+	VEXTRACTF128 $0x01, Y4, X0
+	VADDPS       X4, X0, X0
+	VEXTRACTF128 $0x01, Y5, X1
+	VADDPS       X5, X1, X1
+	VEXTRACTF128 $0x01, Y6, X2
+	VADDPS       X6, X2, X2
+	VEXTRACTF128 $0x01, Y7, X3
+	VADDPS       X7, X3, X3
+	VHADDPS      X1, X0, X0
+	VHADDPS      X3, X2, X2
+	VHADDPS      X2, X0, X0
+	VMOVUPS      X0, 64(R10)
+	ADDQ         $0x10, R10
+	ADDQ         AX, R8
+	ADDQ         AX, R8
+	ADDQ         AX, R8
+	ADDQ         AX, R8
+	SUBQ         $0x04, R9
+	JGE          keys
+
+keysDone:
+	ADDQ $0x04, R9
+	JZ   multiplied
+
+key:
+	MOVQ   BX, R11
+	MOVQ   CX, R12
+	MOVQ   R8, R13
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+
+keyDim:
+	VMOVUPS      (R11), Y2
+	VMOVUPS      (R11)(DX*1), Y3
+	VMOVUPS      (R13), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
+	ADDQ         $0x20, R11
+	ADDQ         $0x20, R13
+	SUBQ         $0x08, R12
+	JNZ          keyDim
+	VEXTRACTF128 $0x01, Y0, X2
+	VADDPS       X0, X2, X2
+	VHADDPS      X2, X2, X2
+	VHADDPS      X2, X2, X2
+	VMOVSS       X2, (R10)
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X1, X0, X0
+	VHADDPS      X0, X0, X0
+	VHADDPS      X0, X0, X0
+	VMOVSS       X0, 64(R10)
+	ADDQ         $0x04, R10
+	ADDQ         AX, R8
+	DECQ         R9
+	JNZ          key
+
+multiplied:
+	ADDQ         DX, BX
+	ADDQ         DX, BX
+	ADDQ         $0x00000080, SI
+	DECQ         DI
+	JNZ          multiply
+	MOVQ         st+0(FP), BX
+	LEAQ         (SP), SI
+	LEAQ         1024(SP), DI
+	MOVQ         groups+40(FP), R8
+	IMUL3Q       $0x02, R8, R8
+	VBROADCASTSS scale+72(FP), Y1
+	VPBROADCASTD n+48(FP), Y0
+	VPCMPGTD     iota<>+0(SB), Y0, Y2
+	VPCMPGTD     iota<>+32(SB), Y0, Y0
+
+softmax:
+	VMOVUPS      minusInf<>+0(SB), Y4
+	VMULPS       (SI), Y1, Y3
+	VBLENDVPS    Y2, Y3, Y4, Y3
+	VMOVUPS      minusInf<>+0(SB), Y5
+	VMULPS       32(SI), Y1, Y4
+	VBLENDVPS    Y0, Y4, Y5, Y4
+	VMAXPS       Y3, Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X7
+	VMAXPS       X5, X7, X7
+	VPERMILPS    $0x4e, X7, X5
+	VMAXPS       X5, X7, X7
+	VPERMILPS    $0xb1, X7, X5
+	VMAXPS       X5, X7, X7
+	VMOVSS       (BX), X6
+	VMAXSS       X6, X7, X7
+	VMOVSS       X7, (BX)
+	VBROADCASTSS X7, Y5
+	VSUBSS       X7, X6, X6
+	VMOVUPS      expOne<>+0(SB), Y7
+	VMOVD        X6, R9
+	TESTL        R9, R9
+	JZ           same
+	VBROADCASTSS X6, Y7
+	VMOVUPS      expLow<>+0(SB), Y8
+	VCMPPS       $0x15, Y8, Y7, Y6
+	VMAXPS       Y7, Y8, Y7
+	VMOVUPS      expHigh<>+0(SB), Y8
+	VMINPS       Y7, Y8, Y7
+	VMULPS       expLog2e<>+0(SB), Y7, Y8
+	VROUNDPS     $0x00, Y8, Y8
+	VFNMADD231PS expLn2High<>+0(SB), Y8, Y7
+	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y7
+	VMULPS       Y7, Y7, Y10
+	VMOVUPS      expPoly0<>+0(SB), Y9
+	VFMADD213PS  expPoly1<>+0(SB), Y7, Y9
+	VFMADD213PS  expPoly2<>+0(SB), Y7, Y9
+	VFMADD213PS  expPoly3<>+0(SB), Y7, Y9
+	VFMADD213PS  expPoly4<>+0(SB), Y7, Y9
+	VFMADD213PS  expPoly5<>+0(SB), Y7, Y9
+	VFMADD213PS  Y7, Y10, Y9
+	VADDPS       expOne<>+0(SB), Y9, Y9
+	VCVTPS2DQ    Y8, Y8
+	VPADDD       expBias<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y8, Y9, Y7
+	VANDPS       Y6, Y7, Y7
+
+same:
+	VMOVSS       X7, (DI)
+	VSUBPS       Y5, Y3, Y3
+	VMOVUPS      expLow<>+0(SB), Y8
+	VCMPPS       $0x15, Y8, Y3, Y6
+	VMAXPS       Y3, Y8, Y3
+	VMOVUPS      expHigh<>+0(SB), Y8
+	VMINPS       Y3, Y8, Y3
+	VMULPS       expLog2e<>+0(SB), Y3, Y8
+	VROUNDPS     $0x00, Y8, Y8
+	VFNMADD231PS expLn2High<>+0(SB), Y8, Y3
+	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y3
+	VMULPS       Y3, Y3, Y10
+	VMOVUPS      expPoly0<>+0(SB), Y9
+	VFMADD213PS  expPoly1<>+0(SB), Y3, Y9
+	VFMADD213PS  expPoly2<>+0(SB), Y3, Y9
+	VFMADD213PS  expPoly3<>+0(SB), Y3, Y9
+	VFMADD213PS  expPoly4<>+0(SB), Y3, Y9
+	VFMADD213PS  expPoly5<>+0(SB), Y3, Y9
+	VFMADD213PS  Y3, Y10, Y9
+	VADDPS       expOne<>+0(SB), Y9, Y9
+	VCVTPS2DQ    Y8, Y8
+	VPADDD       expBias<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y8, Y9, Y3
+	VANDPS       Y6, Y3, Y3
+	VMOVUPS      Y3, (SI)
+	VSUBPS       Y5, Y4, Y4
+	VMOVUPS      expLow<>+0(SB), Y6
+	VCMPPS       $0x15, Y6, Y4, Y5
+	VMAXPS       Y4, Y6, Y4
+	VMOVUPS      expHigh<>+0(SB), Y6
+	VMINPS       Y4, Y6, Y4
+	VMULPS       expLog2e<>+0(SB), Y4, Y6
+	VROUNDPS     $0x00, Y6, Y6
+	VFNMADD231PS expLn2High<>+0(SB), Y6, Y4
+	VFNMADD231PS expLn2Low<>+0(SB), Y6, Y4
+	VMULPS       Y4, Y4, Y9
+	VMOVUPS      expPoly0<>+0(SB), Y8
+	VFMADD213PS  expPoly1<>+0(SB), Y4, Y8
+	VFMADD213PS  expPoly2<>+0(SB), Y4, Y8
+	VFMADD213PS  expPoly3<>+0(SB), Y4, Y8
+	VFMADD213PS  expPoly4<>+0(SB), Y4, Y8
+	VFMADD213PS  expPoly5<>+0(SB), Y4, Y8
+	VFMADD213PS  Y4, Y9, Y8
+	VADDPS       expOne<>+0(SB), Y8, Y8
+	VCVTPS2DQ    Y6, Y6
+	VPADDD       expBias<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y8, Y4
+	VANDPS       Y5, Y4, Y4
+	VMOVUPS      Y4, 32(SI)
+	VADDPS       Y4, Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VADDPS       X3, X4, X4
+	VHADDPS      X4, X4, X4
+	VHADDPS      X4, X4, X4
+	VFMADD231SS  4(BX), X7, X4
+	VMOVSS       X4, 4(BX)
+	ADDQ         $0x08, BX
+	ADDQ         $0x40, SI
+	ADDQ         $0x04, DI
+	DECQ         R8
+	JNZ          softmax
+	MOVQ         acc+8(FP), BX
+	MOVQ         groups+40(FP), SI
+	LEAQ         (SP), DI
+	LEAQ         1024(SP), R8
+
+gather:
+	MOVQ v+32(FP), R9
+	MOVQ CX, R10
+	SUBQ $0x20, R10
+	JL   valuesDone
+
+values:
+	VBROADCASTSS (R8), Y3
+	VMULPS       (BX), Y3, Y0
+	VMULPS       32(BX), Y3, Y1
+	VMULPS       64(BX), Y3, Y2
+	VMULPS       96(BX), Y3, Y3
+	VBROADCASTSS 4(R8), Y7
+	VMULPS       (BX)(DX*1), Y7, Y4
+	VMULPS       32(BX)(DX*1), Y7, Y5
+	VMULPS       64(BX)(DX*1), Y7, Y6
+	VMULPS       96(BX)(DX*1), Y7, Y7
+	MOVQ         n+48(FP), R13
+	MOVQ         R9, R11
+	MOVQ         DI, R12
+
+valuesRow:
+	VBROADCASTSS (R12), Y8
+	VBROADCASTSS 64(R12), Y9
+	VMOVUPS      (R11), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y4
+	VMOVUPS      32(R11), Y10
+	VFMADD231PS  Y8, Y10, Y1
+	VFMADD231PS  Y9, Y10, Y5
+	VMOVUPS      64(R11), Y10
+	VFMADD231PS  Y8, Y10, Y2
+	VFMADD231PS  Y9, Y10, Y6
+	VMOVUPS      96(R11), Y10
+	VFMADD231PS  Y8, Y10, Y3
+	VFMADD231PS  Y9, Y10, Y7
+	ADDQ         $0x04, R12
+	ADDQ         AX, R11
+	DECQ         R13
+	JNZ          valuesRow
+	VMOVUPS      Y0, (BX)
+	VMOVUPS      Y1, 32(BX)
+	VMOVUPS      Y2, 64(BX)
+	VMOVUPS      Y3, 96(BX)
+	VMOVUPS      Y4, (BX)(DX*1)
+	VMOVUPS      Y5, 32(BX)(DX*1)
+	VMOVUPS      Y6, 64(BX)(DX*1)
+	VMOVUPS      Y7, 96(BX)(DX*1)
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x00000080, R9
+	SUBQ         $0x20, R10
+	JGE          values
+
+valuesDone:
+	ADDQ $0x20, R10
+	JZ   gathered
+
+value:
+	VBROADCASTSS (R8), Y0
+	VMULPS       (BX), Y0, Y0
+	VBROADCASTSS 4(R8), Y1
+	VMULPS       (BX)(DX*1), Y1, Y1
+	MOVQ         n+48(FP), R13
+	MOVQ         R9, R11
+	MOVQ         DI, R12
+
+valueRow:
+	VBROADCASTSS (R12), Y2
+	VBROADCASTSS 64(R12), Y3
+	VMOVUPS      (R11), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VFMADD231PS  Y3, Y4, Y1
+	ADDQ         $0x04, R12
+	ADDQ         AX, R11
+	DECQ         R13
+	JNZ          valueRow
+	VMOVUPS      Y0, (BX)
+	VMOVUPS      Y1, (BX)(DX*1)
+	ADDQ         $0x00000020, BX
+	ADDQ         $0x00000020, R9
+	SUBQ         $0x08, R10
+	JNZ          value
+
+gathered:
+	ADDQ DX, BX
+	ADDQ $0x00000080, DI
+	ADDQ $0x08, R8
+	DECQ SI
+	JNZ  gather
+	VZEROUPPER
+	RET
+
+// func avx2AttendF32x3(st *float32, acc *float32, q *float32, k *float32, v *float32, groups int, n int, stride int, dim int, scale float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·avx2AttendF32x3(SB), $1088-76
+	MOVQ stride+56(FP), AX
+	MOVQ dim+64(FP), CX
+	SHLQ $0x02, AX
+	MOVQ CX, DX
+	SHLQ $0x02, DX
+	MOVQ q+16(FP), BX
+	LEAQ (SP), SI
+	MOVQ groups+40(FP), DI
+
+multiply:
+	MOVQ k+24(FP), R8
+	MOVQ n+48(FP), R9
+	MOVQ SI, R10
+	SUBQ $0x04, R9
+	JL   keysDone
+
+keys:
+	MOVQ   BX, R11
+	MOVQ   CX, R12
+	MOVQ   R8, R13
+	LEAQ   (AX)(AX*2), R14
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	VXORPS Y10, Y10, Y10
+	VXORPS Y11, Y11, Y11
+
+keysDim:
+	VMOVUPS      (R11), Y12
+	VMOVUPS      (R11)(DX*1), Y13
+	VMOVUPS      (R11)(DX*2), Y14
+	VMOVUPS      (R13), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y8
+	VMOVUPS      (R13)(AX*1), Y15
+	VFMADD231PS  Y12, Y15, Y1
+	VFMADD231PS  Y13, Y15, Y5
+	VFMADD231PS  Y14, Y15, Y9
+	VMOVUPS      (R13)(AX*2), Y15
+	VFMADD231PS  Y12, Y15, Y2
+	VFMADD231PS  Y13, Y15, Y6
+	VFMADD231PS  Y14, Y15, Y10
+	VMOVUPS      (R13)(R14*1), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y11
+	ADDQ         $0x20, R11
+	ADDQ         $0x20, R13
+	SUBQ         $0x08, R12
+	JNZ          keysDim
+	VEXTRACTF128 $0x01, Y0, X12
+	VADDPS       X0, X12, X12
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X1, X0, X0
+	VEXTRACTF128 $0x01, Y2, X1
+	VADDPS       X2, X1, X1
+	VEXTRACTF128 $0x01, Y3, X2
+	VADDPS       X3, X2, X2
+	VHADDPS      X0, X12, X12
+	VHADDPS      X2, X1, X1
+	VHADDPS      X1, X12, X12
+	VMOVUPS      X12, (R10)
+	VEXTRACTF128 $0x01, Y4, X0
+	VADDPS       X4, X0, X0
+	VEXTRACTF128 $0x01, Y5, X1
+	VADDPS       X5, X1, X1
+	VEXTRACTF128 $0x01, Y6, X2
+	VADDPS       X6, X2, X2
+	VEXTRACTF128 $0x01, Y7, X3
+	VADDPS       X7, X3, X3
+	VHADDPS      X1, X0, X0
+	VHADDPS      X3, X2, X2
+	VHADDPS      X2, X0, X0
+	VMOVUPS      X0, 64(R10)
+	VEXTRACTF128 $0x01, Y8, X0
+	VADDPS       X8, X0, X0
+	VEXTRACTF128 $0x01, Y9, X1
+	VADDPS       X9, X1, X1
+	VEXTRACTF128 $0x01, Y10, X2
+	VADDPS       X10, X2, X2
+	VEXTRACTF128 $0x01, Y11, X3
+	VADDPS       X11, X3, X3
+	VHADDPS      X1, X0, X0
+	VHADDPS      X3, X2, X2
+	VHADDPS      X2, X0, X0
+	VMOVUPS      X0, 128(R10)
+	ADDQ         $0x10, R10
+	ADDQ         AX, R8
+	ADDQ         AX, R8
+	ADDQ         AX, R8
+	ADDQ         AX, R8
+	SUBQ         $0x04, R9
+	JGE          keys
+
+keysDone:
+	ADDQ $0x04, R9
+	JZ   multiplied
+
+key:
+	MOVQ   BX, R11
+	MOVQ   CX, R12
+	MOVQ   R8, R13
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+
+keyDim:
+	VMOVUPS      (R11), Y3
+	VMOVUPS      (R11)(DX*1), Y4
+	VMOVUPS      (R11)(DX*2), Y5
+	VMOVUPS      (R13), Y6
+	VFMADD231PS  Y3, Y6, Y0
+	VFMADD231PS  Y4, Y6, Y1
+	VFMADD231PS  Y5, Y6, Y2
+	ADDQ         $0x20, R11
+	ADDQ         $0x20, R13
+	SUBQ         $0x08, R12
+	JNZ          keyDim
+	VEXTRACTF128 $0x01, Y0, X3
+	VADDPS       X0, X3, X3
+	VHADDPS      X3, X3, X3
+	VHADDPS      X3, X3, X3
+	VMOVSS       X3, (R10)
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X1, X0, X0
+	VHADDPS      X0, X0, X0
+	VHADDPS      X0, X0, X0
+	VMOVSS       X0, 64(R10)
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X2, X0, X0
+	VHADDPS      X0, X0, X0
+	VHADDPS      X0, X0, X0
+	VMOVSS       X0, 128(R10)
+	ADDQ         $0x04, R10
+	ADDQ         AX, R8
+	DECQ         R9
+	JNZ          key
+
+multiplied:
+	ADDQ         DX, BX
+	ADDQ         DX, BX
+	ADDQ         DX, BX
+	ADDQ         $0x000000c0, SI
+	DECQ         DI
+	JNZ          multiply
+	MOVQ         st+0(FP), BX
+	LEAQ         (SP), SI
+	LEAQ         1024(SP), DI
+	MOVQ         groups+40(FP), R8
+	IMUL3Q       $0x03, R8, R8
+	VBROADCASTSS scale+72(FP), Y1
+	VPBROADCASTD n+48(FP), Y0
+	VPCMPGTD     iota<>+0(SB), Y0, Y2
+	VPCMPGTD     iota<>+32(SB), Y0, Y0
+
+softmax:
+	VMOVUPS      minusInf<>+0(SB), Y4
+	VMULPS       (SI), Y1, Y3
+	VBLENDVPS    Y2, Y3, Y4, Y3
+	VMOVUPS      minusInf<>+0(SB), Y5
+	VMULPS       32(SI), Y1, Y4
+	VBLENDVPS    Y0, Y4, Y5, Y4
+	VMAXPS       Y3, Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X7
+	VMAXPS       X5, X7, X7
+	VPERMILPS    $0x4e, X7, X5
+	VMAXPS       X5, X7, X7
+	VPERMILPS    $0xb1, X7, X5
+	VMAXPS       X5, X7, X7
+	VMOVSS       (BX), X6
+	VMAXSS       X6, X7, X7
+	VMOVSS       X7, (BX)
+	VBROADCASTSS X7, Y5
+	VSUBSS       X7, X6, X6
+	VMOVUPS      expOne<>+0(SB), Y7
+	VMOVD        X6, R9
+	TESTL        R9, R9
+	JZ           same
+	VBROADCASTSS X6, Y7
+	VMOVUPS      expLow<>+0(SB), Y8
+	VCMPPS       $0x15, Y8, Y7, Y6
+	VMAXPS       Y7, Y8, Y7
+	VMOVUPS      expHigh<>+0(SB), Y8
+	VMINPS       Y7, Y8, Y7
+	VMULPS       expLog2e<>+0(SB), Y7, Y8
+	VROUNDPS     $0x00, Y8, Y8
+	VFNMADD231PS expLn2High<>+0(SB), Y8, Y7
+	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y7
+	VMULPS       Y7, Y7, Y10
+	VMOVUPS      expPoly0<>+0(SB), Y9
+	VFMADD213PS  expPoly1<>+0(SB), Y7, Y9
+	VFMADD213PS  expPoly2<>+0(SB), Y7, Y9
+	VFMADD213PS  expPoly3<>+0(SB), Y7, Y9
+	VFMADD213PS  expPoly4<>+0(SB), Y7, Y9
+	VFMADD213PS  expPoly5<>+0(SB), Y7, Y9
+	VFMADD213PS  Y7, Y10, Y9
+	VADDPS       expOne<>+0(SB), Y9, Y9
+	VCVTPS2DQ    Y8, Y8
+	VPADDD       expBias<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y8, Y9, Y7
+	VANDPS       Y6, Y7, Y7
+
+same:
+	VMOVSS       X7, (DI)
+	VSUBPS       Y5, Y3, Y3
+	VMOVUPS      expLow<>+0(SB), Y8
+	VCMPPS       $0x15, Y8, Y3, Y6
+	VMAXPS       Y3, Y8, Y3
+	VMOVUPS      expHigh<>+0(SB), Y8
+	VMINPS       Y3, Y8, Y3
+	VMULPS       expLog2e<>+0(SB), Y3, Y8
+	VROUNDPS     $0x00, Y8, Y8
+	VFNMADD231PS expLn2High<>+0(SB), Y8, Y3
+	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y3
+	VMULPS       Y3, Y3, Y10
+	VMOVUPS      expPoly0<>+0(SB), Y9
+	VFMADD213PS  expPoly1<>+0(SB), Y3, Y9
+	VFMADD213PS  expPoly2<>+0(SB), Y3, Y9
+	VFMADD213PS  expPoly3<>+0(SB), Y3, Y9
+	VFMADD213PS  expPoly4<>+0(SB), Y3, Y9
+	VFMADD213PS  expPoly5<>+0(SB), Y3, Y9
+	VFMADD213PS  Y3, Y10, Y9
+	VADDPS       expOne<>+0(SB), Y9, Y9
+	VCVTPS2DQ    Y8, Y8
+	VPADDD       expBias<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y8, Y9, Y3
+	VANDPS       Y6, Y3, Y3
+	VMOVUPS      Y3, (SI)
+	VSUBPS       Y5, Y4, Y4
+	VMOVUPS      expLow<>+0(SB), Y6
+	VCMPPS       $0x15, Y6, Y4, Y5
+	VMAXPS       Y4, Y6, Y4
+	VMOVUPS      expHigh<>+0(SB), Y6
+	VMINPS       Y4, Y6, Y4
+	VMULPS       expLog2e<>+0(SB), Y4, Y6
+	VROUNDPS     $0x00, Y6, Y6
+	VFNMADD231PS expLn2High<>+0(SB), Y6, Y4
+	VFNMADD231PS expLn2Low<>+0(SB), Y6, Y4
+	VMULPS       Y4, Y4, Y9
+	VMOVUPS      expPoly0<>+0(SB), Y8
+	VFMADD213PS  expPoly1<>+0(SB), Y4, Y8
+	VFMADD213PS  expPoly2<>+0(SB), Y4, Y8
+	VFMADD213PS  expPoly3<>+0(SB), Y4, Y8
+	VFMADD213PS  expPoly4<>+0(SB), Y4, Y8
+	VFMADD213PS  expPoly5<>+0(SB), Y4, Y8
+	VFMADD213PS  Y4, Y9, Y8
+	VADDPS       expOne<>+0(SB), Y8, Y8
+	VCVTPS2DQ    Y6, Y6
+	VPADDD       expBias<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y8, Y4
+	VANDPS       Y5, Y4, Y4
+	VMOVUPS      Y4, 32(SI)
+	VADDPS       Y4, Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VADDPS       X3, X4, X4
+	VHADDPS      X4, X4, X4
+	VHADDPS      X4, X4, X4
+	VFMADD231SS  4(BX), X7, X4
+	VMOVSS       X4, 4(BX)
+	ADDQ         $0x08, BX
+	ADDQ         $0x40, SI
+	ADDQ         $0x04, DI
+	DECQ         R8
+	JNZ          softmax
+	MOVQ         acc+8(FP), BX
+	MOVQ         groups+40(FP), SI
+	LEAQ         (SP), DI
+	LEAQ         1024(SP), R8
+
+gather:
+	MOVQ v+32(FP), R9
+	MOVQ CX, R10
+	SUBQ $0x20, R10
+	JL   valuesDone
+
+values:
+	VBROADCASTSS (R8), Y3
+	VMULPS       (BX), Y3, Y0
+	VMULPS       32(BX), Y3, Y1
+	VMULPS       64(BX), Y3, Y2
+	VMULPS       96(BX), Y3, Y3
+	VBROADCASTSS 4(R8), Y7
+	VMULPS       (BX)(DX*1), Y7, Y4
+	VMULPS       32(BX)(DX*1), Y7, Y5
+	VMULPS       64(BX)(DX*1), Y7, Y6
+	VMULPS       96(BX)(DX*1), Y7, Y7
+	VBROADCASTSS 8(R8), Y11
+	VMULPS       (BX)(DX*2), Y11, Y8
+	VMULPS       32(BX)(DX*2), Y11, Y9
+	VMULPS       64(BX)(DX*2), Y11, Y10
+	VMULPS       96(BX)(DX*2), Y11, Y11
+	MOVQ         n+48(FP), R13
+	MOVQ         R9, R11
+	MOVQ         DI, R12
+
+valuesRow:
+	VBROADCASTSS (R12), Y12
+	VBROADCASTSS 64(R12), Y13
+	VBROADCASTSS 128(R12), Y14
+	VMOVUPS      (R11), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y8
+	VMOVUPS      32(R11), Y15
+	VFMADD231PS  Y12, Y15, Y1
+	VFMADD231PS  Y13, Y15, Y5
+	VFMADD231PS  Y14, Y15, Y9
+	VMOVUPS      64(R11), Y15
+	VFMADD231PS  Y12, Y15, Y2
+	VFMADD231PS  Y13, Y15, Y6
+	VFMADD231PS  Y14, Y15, Y10
+	VMOVUPS      96(R11), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y11
+	ADDQ         $0x04, R12
+	ADDQ         AX, R11
+	DECQ         R13
+	JNZ          valuesRow
+	VMOVUPS      Y0, (BX)
+	VMOVUPS      Y1, 32(BX)
+	VMOVUPS      Y2, 64(BX)
+	VMOVUPS      Y3, 96(BX)
+	VMOVUPS      Y4, (BX)(DX*1)
+	VMOVUPS      Y5, 32(BX)(DX*1)
+	VMOVUPS      Y6, 64(BX)(DX*1)
+	VMOVUPS      Y7, 96(BX)(DX*1)
+	VMOVUPS      Y8, (BX)(DX*2)
+	VMOVUPS      Y9, 32(BX)(DX*2)
+	VMOVUPS      Y10, 64(BX)(DX*2)
+	VMOVUPS      Y11, 96(BX)(DX*2)
+	ADDQ         $0x00000080, BX
+	ADDQ         $0x00000080, R9
+	SUBQ         $0x20, R10
+	JGE          values
+
+valuesDone:
+	ADDQ $0x20, R10
+	JZ   gathered
+
+value:
+	VBROADCASTSS (R8), Y0
+	VMULPS       (BX), Y0, Y0
+	VBROADCASTSS 4(R8), Y1
+	VMULPS       (BX)(DX*1), Y1, Y1
+	VBROADCASTSS 8(R8), Y2
+	VMULPS       (BX)(DX*2), Y2, Y2
+	MOVQ         n+48(FP), R13
+	MOVQ         R9, R11
+	MOVQ         DI, R12
+
+valueRow:
+	VBROADCASTSS (R12), Y3
+	VBROADCASTSS 64(R12), Y4
+	VBROADCASTSS 128(R12), Y5
+	VMOVUPS      (R11), Y6
+	VFMADD231PS  Y3, Y6, Y0
+	VFMADD231PS  Y4, Y6, Y1
+	VFMADD231PS  Y5, Y6, Y2
+	ADDQ         $0x04, R12
+	ADDQ         AX, R11
+	DECQ         R13
+	JNZ          valueRow
+	VMOVUPS      Y0, (BX)
+	VMOVUPS      Y1, (BX)(DX*1)
+	VMOVUPS      Y2, (BX)(DX*2)
+	ADDQ         $0x00000020, BX
+	ADDQ         $0x00000020, R9
+	SUBQ         $0x08, R10
+	JNZ          value
+
+gathered:
+	ADDQ DX, BX
+	ADDQ DX, BX
+	ADDQ $0x000000c0, DI
+	ADDQ $0x0c, R8
+	DECQ SI
+	JNZ  gather
+	VZEROUPPER
+	RET
+
+// func avx2AttendF32x4(st *float32, acc *float32, q *float32, k *float32, v *float32, groups int, n int, stride int, dim int, scale float32)
+// Requires: AVX, AVX2, FMA3
+TEXT ·avx2AttendF32x4(SB), $1088-76
+	MOVQ stride+56(FP), AX
+	MOVQ dim+64(FP), CX
+	SHLQ $0x02, AX
+	MOVQ CX, DX
+	SHLQ $0x02, DX
+	MOVQ q+16(FP), BX
+	LEAQ (SP), SI
+	MOVQ groups+40(FP), DI
+
+multiply:
+	MOVQ k+24(FP), R8
+	MOVQ n+48(FP), R9
+	MOVQ SI, R10
+	SUBQ $0x02, R9
+	JL   keysDone
+
+keys:
+	MOVQ   BX, R11
+	MOVQ   CX, R12
+	LEAQ   (DX)(DX*2), R13
+	MOVQ   R8, R14
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+
+keysDim:
+	VMOVUPS      (R11), Y8
+	VMOVUPS      (R11)(DX*1), Y9
+	VMOVUPS      (R11)(DX*2), Y10
+	VMOVUPS      (R11)(R13*1), Y11
+	VMOVUPS      (R14), Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y2
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y6
+	VMOVUPS      (R14)(AX*1), Y12
+	VFMADD231PS  Y8, Y12, Y1
+	VFMADD231PS  Y9, Y12, Y3
+	VFMADD231PS  Y10, Y12, Y5
+	VFMADD231PS  Y11, Y12, Y7
+	ADDQ         $0x20, R11
+	ADDQ         $0x20, R14
+	SUBQ         $0x08, R12
+	JNZ          keysDim
+	VEXTRACTF128 $0x01, Y0, X8
+	VADDPS       X0, X8, X8
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X1, X0, X0
+	VHADDPS      X0, X8, X8
+	VHADDPS      X8, X8, X8
+	VMOVLPS      X8, (R10)
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X2, X0, X0
+	VEXTRACTF128 $0x01, Y3, X1
+	VADDPS       X3, X1, X1
+	VHADDPS      X1, X0, X0
+	VHADDPS      X0, X0, X0
+	VMOVLPS      X0, 64(R10)
+	VEXTRACTF128 $0x01, Y4, X0
+	VADDPS       X4, X0, X0
+	VEXTRACTF128 $0x01, Y5, X1
+	VADDPS       X5, X1, X1
+	VHADDPS      X1, X0, X0
+	VHADDPS      X0, X0, X0
+	VMOVLPS      X0, 128(R10)
+	VEXTRACTF128 $0x01, Y6, X0
+	VADDPS       X6, X0, X0
+	VEXTRACTF128 $0x01, Y7, X1
+	VADDPS       X7, X1, X1
+	VHADDPS      X1, X0, X0
+	VHADDPS      X0, X0, X0
+	VMOVLPS      X0, 192(R10)
+	ADDQ         $0x08, R10
+	ADDQ         AX, R8
+	ADDQ         AX, R8
+	SUBQ         $0x02, R9
+	JGE          keys
+
+keysDone:
+	ADDQ $0x02, R9
+	JZ   multiplied
+
+key:
+	MOVQ   BX, R11
+	MOVQ   CX, R12
+	LEAQ   (DX)(DX*2), R13
+	MOVQ   R8, R14
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+
+keyDim:
+	VMOVUPS      (R11), Y4
+	VMOVUPS      (R11)(DX*1), Y5
+	VMOVUPS      (R11)(DX*2), Y6
+	VMOVUPS      (R11)(R13*1), Y7
+	VMOVUPS      (R14), Y8
+	VFMADD231PS  Y4, Y8, Y0
+	VFMADD231PS  Y5, Y8, Y1
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
+	ADDQ         $0x20, R11
+	ADDQ         $0x20, R14
+	SUBQ         $0x08, R12
+	JNZ          keyDim
+	VEXTRACTF128 $0x01, Y0, X4
+	VADDPS       X0, X4, X4
+	VHADDPS      X4, X4, X4
+	VHADDPS      X4, X4, X4
+	VMOVSS       X4, (R10)
+	VEXTRACTF128 $0x01, Y1, X0
+	VADDPS       X1, X0, X0
+	VHADDPS      X0, X0, X0
+	VHADDPS      X0, X0, X0
+	VMOVSS       X0, 64(R10)
+	VEXTRACTF128 $0x01, Y2, X0
+	VADDPS       X2, X0, X0
+	VHADDPS      X0, X0, X0
+	VHADDPS      X0, X0, X0
+	VMOVSS       X0, 128(R10)
+	VEXTRACTF128 $0x01, Y3, X0
+	VADDPS       X3, X0, X0
+	VHADDPS      X0, X0, X0
+	VHADDPS      X0, X0, X0
+	VMOVSS       X0, 192(R10)
+	ADDQ         $0x04, R10
+	ADDQ         AX, R8
+	DECQ         R9
+	JNZ          key
+
+multiplied:
+	ADDQ         DX, BX
+	ADDQ         DX, BX
+	ADDQ         DX, BX
+	ADDQ         DX, BX
+	ADDQ         $0x00000100, SI
+	DECQ         DI
+	JNZ          multiply
+	MOVQ         st+0(FP), BX
+	LEAQ         (SP), SI
+	LEAQ         1024(SP), DI
+	MOVQ         groups+40(FP), R8
+	IMUL3Q       $0x04, R8, R8
+	VBROADCASTSS scale+72(FP), Y1
+	VPBROADCASTD n+48(FP), Y0
+	VPCMPGTD     iota<>+0(SB), Y0, Y2
+	VPCMPGTD     iota<>+32(SB), Y0, Y0
+
+softmax:
+	VMOVUPS      minusInf<>+0(SB), Y4
+	VMULPS       (SI), Y1, Y3
+	VBLENDVPS    Y2, Y3, Y4, Y3
+	VMOVUPS      minusInf<>+0(SB), Y5
+	VMULPS       32(SI), Y1, Y4
+	VBLENDVPS    Y0, Y4, Y5, Y4
+	VMAXPS       Y3, Y4, Y5
+	VEXTRACTF128 $0x01, Y5, X7
+	VMAXPS       X5, X7, X7
+	VPERMILPS    $0x4e, X7, X5
+	VMAXPS       X5, X7, X7
+	VPERMILPS    $0xb1, X7, X5
+	VMAXPS       X5, X7, X7
+	VMOVSS       (BX), X6
+	VMAXSS       X6, X7, X7
+	VMOVSS       X7, (BX)
+	VBROADCASTSS X7, Y5
+	VSUBSS       X7, X6, X6
+	VMOVUPS      expOne<>+0(SB), Y7
+	VMOVD        X6, R9
+	TESTL        R9, R9
+	JZ           same
+	VBROADCASTSS X6, Y7
+	VMOVUPS      expLow<>+0(SB), Y8
+	VCMPPS       $0x15, Y8, Y7, Y6
+	VMAXPS       Y7, Y8, Y7
+	VMOVUPS      expHigh<>+0(SB), Y8
+	VMINPS       Y7, Y8, Y7
+	VMULPS       expLog2e<>+0(SB), Y7, Y8
+	VROUNDPS     $0x00, Y8, Y8
+	VFNMADD231PS expLn2High<>+0(SB), Y8, Y7
+	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y7
+	VMULPS       Y7, Y7, Y10
+	VMOVUPS      expPoly0<>+0(SB), Y9
+	VFMADD213PS  expPoly1<>+0(SB), Y7, Y9
+	VFMADD213PS  expPoly2<>+0(SB), Y7, Y9
+	VFMADD213PS  expPoly3<>+0(SB), Y7, Y9
+	VFMADD213PS  expPoly4<>+0(SB), Y7, Y9
+	VFMADD213PS  expPoly5<>+0(SB), Y7, Y9
+	VFMADD213PS  Y7, Y10, Y9
+	VADDPS       expOne<>+0(SB), Y9, Y9
+	VCVTPS2DQ    Y8, Y8
+	VPADDD       expBias<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y8, Y9, Y7
+	VANDPS       Y6, Y7, Y7
+
+same:
+	VMOVSS       X7, (DI)
+	VSUBPS       Y5, Y3, Y3
+	VMOVUPS      expLow<>+0(SB), Y8
+	VCMPPS       $0x15, Y8, Y3, Y6
+	VMAXPS       Y3, Y8, Y3
+	VMOVUPS      expHigh<>+0(SB), Y8
+	VMINPS       Y3, Y8, Y3
+	VMULPS       expLog2e<>+0(SB), Y3, Y8
+	VROUNDPS     $0x00, Y8, Y8
+	VFNMADD231PS expLn2High<>+0(SB), Y8, Y3
+	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y3
+	VMULPS       Y3, Y3, Y10
+	VMOVUPS      expPoly0<>+0(SB), Y9
+	VFMADD213PS  expPoly1<>+0(SB), Y3, Y9
+	VFMADD213PS  expPoly2<>+0(SB), Y3, Y9
+	VFMADD213PS  expPoly3<>+0(SB), Y3, Y9
+	VFMADD213PS  expPoly4<>+0(SB), Y3, Y9
+	VFMADD213PS  expPoly5<>+0(SB), Y3, Y9
+	VFMADD213PS  Y3, Y10, Y9
+	VADDPS       expOne<>+0(SB), Y9, Y9
+	VCVTPS2DQ    Y8, Y8
+	VPADDD       expBias<>+0(SB), Y8, Y8
+	VPSLLD       $0x17, Y8, Y8
+	VMULPS       Y8, Y9, Y3
+	VANDPS       Y6, Y3, Y3
+	VMOVUPS      Y3, (SI)
+	VSUBPS       Y5, Y4, Y4
+	VMOVUPS      expLow<>+0(SB), Y6
+	VCMPPS       $0x15, Y6, Y4, Y5
+	VMAXPS       Y4, Y6, Y4
+	VMOVUPS      expHigh<>+0(SB), Y6
+	VMINPS       Y4, Y6, Y4
+	VMULPS       expLog2e<>+0(SB), Y4, Y6
+	VROUNDPS     $0x00, Y6, Y6
+	VFNMADD231PS expLn2High<>+0(SB), Y6, Y4
+	VFNMADD231PS expLn2Low<>+0(SB), Y6, Y4
+	VMULPS       Y4, Y4, Y9
+	VMOVUPS      expPoly0<>+0(SB), Y8
+	VFMADD213PS  expPoly1<>+0(SB), Y4, Y8
+	VFMADD213PS  expPoly2<>+0(SB), Y4, Y8
+	VFMADD213PS  expPoly3<>+0(SB), Y4, Y8
+	VFMADD213PS  expPoly4<>+0(SB), Y4, Y8
+	VFMADD213PS  expPoly5<>+0(SB), Y4, Y8
+	VFMADD213PS  Y4, Y9, Y8
+	VADDPS       expOne<>+0(SB), Y8, Y8
+	VCVTPS2DQ    Y6, Y6
+	VPADDD       expBias<>+0(SB), Y6, Y6
+	VPSLLD       $0x17, Y6, Y6
+	VMULPS       Y6, Y8, Y4
+	VANDPS       Y5, Y4, Y4
+	VMOVUPS      Y4, 32(SI)
+	VADDPS       Y4, Y3, Y3
+	VEXTRACTF128 $0x01, Y3, X4
+	VADDPS       X3, X4, X4
+	VHADDPS      X4, X4, X4
+	VHADDPS      X4, X4, X4
+	VFMADD231SS  4(BX), X7, X4
+	VMOVSS       X4, 4(BX)
+	ADDQ         $0x08, BX
+	ADDQ         $0x40, SI
+	ADDQ         $0x04, DI
+	DECQ         R8
+	JNZ          softmax
+	MOVQ         acc+8(FP), BX
+	MOVQ         groups+40(FP), SI
+	LEAQ         (SP), DI
+	LEAQ         1024(SP), R8
+
+gather:
+	MOVQ v+32(FP), R9
+	MOVQ CX, R10
+	LEAQ (DX)(DX*2), R11
+	SUBQ $0x10, R10
+	JL   valuesDone
+
+values:
+	VBROADCASTSS (R8), Y1
+	VMULPS       (BX), Y1, Y0
+	VMULPS       32(BX), Y1, Y1
+	VBROADCASTSS 4(R8), Y3
+	VMULPS       (BX)(DX*1), Y3, Y2
+	VMULPS       32(BX)(DX*1), Y3, Y3
+	VBROADCASTSS 8(R8), Y5
+	VMULPS       (BX)(DX*2), Y5, Y4
+	VMULPS       32(BX)(DX*2), Y5, Y5
+	VBROADCASTSS 12(R8), Y7
+	VMULPS       (BX)(R11*1), Y7, Y6
+	VMULPS       32(BX)(R11*1), Y7, Y7
+	MOVQ         n+48(FP), R14
+	MOVQ         R9, R12
+	MOVQ         DI, R13
+
+valuesRow:
+	VBROADCASTSS (R13), Y8
+	VBROADCASTSS 64(R13), Y9
+	VBROADCASTSS 128(R13), Y10
+	VBROADCASTSS 192(R13), Y11
+	VMOVUPS      (R12), Y12
+	VFMADD231PS  Y8, Y12, Y0
+	VFMADD231PS  Y9, Y12, Y2
+	VFMADD231PS  Y10, Y12, Y4
+	VFMADD231PS  Y11, Y12, Y6
+	VMOVUPS      32(R12), Y12
+	VFMADD231PS  Y8, Y12, Y1
+	VFMADD231PS  Y9, Y12, Y3
+	VFMADD231PS  Y10, Y12, Y5
+	VFMADD231PS  Y11, Y12, Y7
+	ADDQ         $0x04, R13
+	ADDQ         AX, R12
+	DECQ         R14
+	JNZ          valuesRow
+	VMOVUPS      Y0, (BX)
+	VMOVUPS      Y1, 32(BX)
+	VMOVUPS      Y2, (BX)(DX*1)
+	VMOVUPS      Y3, 32(BX)(DX*1)
+	VMOVUPS      Y4, (BX)(DX*2)
+	VMOVUPS      Y5, 32(BX)(DX*2)
+	VMOVUPS      Y6, (BX)(R11*1)
+	VMOVUPS      Y7, 32(BX)(R11*1)
+	ADDQ         $0x00000040, BX
+	ADDQ         $0x00000040, R9
+	SUBQ         $0x10, R10
+	JGE          values
+
+valuesDone:
+	ADDQ $0x10, R10
+	JZ   gathered
+
+value:
+	VBROADCASTSS (R8), Y0
+	VMULPS       (BX), Y0, Y0
+	VBROADCASTSS 4(R8), Y1
+	VMULPS       (BX)(DX*1), Y1, Y1
+	VBROADCASTSS 8(R8), Y2
+	VMULPS       (BX)(DX*2), Y2, Y2
+	VBROADCASTSS 12(R8), Y3
+	VMULPS       (BX)(R11*1), Y3, Y3
+	MOVQ         n+48(FP), R14
+	MOVQ         R9, R12
+	MOVQ         DI, R13
+
+valueRow:
+	VBROADCASTSS (R13), Y4
+	VBROADCASTSS 64(R13), Y5
+	VBROADCASTSS 128(R13), Y6
+	VBROADCASTSS 192(R13), Y7
+	VMOVUPS      (R12), Y8
+	VFMADD231PS  Y4, Y8, Y0
+	VFMADD231PS  Y5, Y8, Y1
+	VFMADD231PS  Y6, Y8, Y2
+	VFMADD231PS  Y7, Y8, Y3
+	ADDQ         $0x04, R13
+	ADDQ         AX, R12
+	DECQ         R14
+	JNZ          valueRow
+	VMOVUPS      Y0, (BX)
+	VMOVUPS      Y1, (BX)(DX*1)
+	VMOVUPS      Y2, (BX)(DX*2)
+	VMOVUPS      Y3, (BX)(R11*1)
+	ADDQ         $0x00000020, BX
+	ADDQ         $0x00000020, R9
+	SUBQ         $0x08, R10
+	JNZ          value
+
+gathered:
+	ADDQ DX, BX
+	ADDQ DX, BX
+	ADDQ DX, BX
+	ADDQ $0x00000100, DI
+	ADDQ $0x10, R8
+	DECQ SI
+	JNZ  gather
 	VZEROUPPER
 	RET

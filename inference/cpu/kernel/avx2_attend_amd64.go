@@ -1,14 +1,17 @@
 package kernel
 
-// The attention kernels take up to four query rows and head dimensions that are
-// multiples of eight; the choice of rows changes no bit.
+// The attention kernels take groups of up to four query rows, and head
+// dimensions that are multiples of eight; the grouping changes no bit.
+
+// attendMax is how many query rows one assembly call takes.
+const attendMax = 16
 
 func avx2AttendBlock(st *SoftmaxState, acc, q []float32, k, v []uint16, n, stride int, scale float32) {
 	if len(q)%8 != 0 {
 		portableAttendBlock(st, acc, q, k, v, n, stride, scale)
 		return
 	}
-	avx2AttendF16x1(&st.Max, &acc[0], &q[0], &k[0], &v[0], n, stride, len(q), scale)
+	avx2AttendF16x1(&st.Max, &acc[0], &q[0], &k[0], &v[0], 1, n, stride, len(q), scale)
 }
 
 func avx2AttendTile(st []SoftmaxState, acc, q []float32, k, v []uint16, n, stride int, scale float32) {
@@ -18,19 +21,19 @@ func avx2AttendTile(st []SoftmaxState, acc, q []float32, k, v []uint16, n, strid
 		return
 	}
 	for i := 0; i < len(st); {
-		rows := attendWidth(len(st) - i)
+		width, groups := attendShape(len(st) - i)
 		s, o := &st[i].Max, i*dim
-		switch rows {
+		switch width {
 		case 1:
-			avx2AttendF16x1(s, &acc[o], &q[o], &k[0], &v[0], n, stride, dim, scale)
+			avx2AttendF16x1(s, &acc[o], &q[o], &k[0], &v[0], groups, n, stride, dim, scale)
 		case 2:
-			avx2AttendF16x2(s, &acc[o], &q[o], &k[0], &v[0], n, stride, dim, scale)
+			avx2AttendF16x2(s, &acc[o], &q[o], &k[0], &v[0], groups, n, stride, dim, scale)
 		case 3:
-			avx2AttendF16x3(s, &acc[o], &q[o], &k[0], &v[0], n, stride, dim, scale)
+			avx2AttendF16x3(s, &acc[o], &q[o], &k[0], &v[0], groups, n, stride, dim, scale)
 		default:
-			avx2AttendF16x4(s, &acc[o], &q[o], &k[0], &v[0], n, stride, dim, scale)
+			avx2AttendF16x4(s, &acc[o], &q[o], &k[0], &v[0], groups, n, stride, dim, scale)
 		}
-		i += rows
+		i += width * groups
 	}
 }
 
@@ -41,29 +44,30 @@ func avx2AttendTileF32(st []SoftmaxState, acc, q, k, v []float32, n, stride int,
 		return
 	}
 	for i := 0; i < len(st); {
-		rows := attendWidth(len(st) - i)
+		width, groups := attendShape(len(st) - i)
 		s, o := &st[i].Max, i*dim
-		switch rows {
+		switch width {
 		case 1:
-			avx2AttendF32x1(s, &acc[o], &q[o], &k[0], &v[0], n, stride, dim, scale)
+			avx2AttendF32x1(s, &acc[o], &q[o], &k[0], &v[0], groups, n, stride, dim, scale)
 		case 2:
-			avx2AttendF32x2(s, &acc[o], &q[o], &k[0], &v[0], n, stride, dim, scale)
+			avx2AttendF32x2(s, &acc[o], &q[o], &k[0], &v[0], groups, n, stride, dim, scale)
 		case 3:
-			avx2AttendF32x3(s, &acc[o], &q[o], &k[0], &v[0], n, stride, dim, scale)
+			avx2AttendF32x3(s, &acc[o], &q[o], &k[0], &v[0], groups, n, stride, dim, scale)
 		default:
-			avx2AttendF32x4(s, &acc[o], &q[o], &k[0], &v[0], n, stride, dim, scale)
+			avx2AttendF32x4(s, &acc[o], &q[o], &k[0], &v[0], groups, n, stride, dim, scale)
 		}
-		i += rows
+		i += width * groups
 	}
 }
 
-// attendWidth splits the rows left into fours and threes, without ones if it can.
-func attendWidth(left int) int {
+// attendShape is the width and number of the groups that a call takes of the
+// rows left.
+func attendShape(left int) (width, groups int) {
 	switch {
 	case left <= 4:
-		return left
-	case left%4 == 0 || left%4 == 3 || left > 9:
-		return 4
+		return left, 1
+	case left%3 == 0 && left <= 9:
+		return 3, left / 3
 	}
-	return 3
+	return 4, min(left, attendMax) / 4
 }

@@ -6,21 +6,21 @@ import "unsafe"
 func avx2Quant(t Type) *quantTiles {
 	switch t {
 	case Q4_0:
-		return &quantTiles{avx2Q4_0x1, avx2Q4_0x2, avx2Q4_0x4}
+		return &quantTiles{one: avx2Q4_0x1, two: avx2Q4_0x2, four: avx2Q4_0x4}
 	case Q4_1:
-		return &quantTiles{avx2Q4_1x1, avx2Q4_1x2, avx2Q4_1x4}
+		return &quantTiles{one: avx2Q4_1x1, two: avx2Q4_1x2, four: avx2Q4_1x4}
 	case Q5_0:
-		return &quantTiles{avx2Q5_0x1, avx2Q5_0x2, avx2Q5_0x4}
+		return &quantTiles{one: avx2Q5_0x1, two: avx2Q5_0x2, four: avx2Q5_0x4}
 	case Q5_1:
-		return &quantTiles{avx2Q5_1x1, avx2Q5_1x2, avx2Q5_1x4}
+		return &quantTiles{one: avx2Q5_1x1, two: avx2Q5_1x2, four: avx2Q5_1x4}
 	case Q8_0:
-		return &quantTiles{avx2Q8_0x1, avx2Q8_0x2, avx2Q8_0x4}
+		return &quantTiles{one: avx2Q8_0x1, two: avx2Q8_0x2, four: avx2Q8_0x4}
 	case Q4_K:
-		return &quantTiles{avx2Q4_Kx1, avx2Q4_Kx2, avx2Q4_Kx4}
+		return &quantTiles{one: avx2Q4_Kx1, two: avx2Q4_Kx2, four: avx2Q4_Kx4}
 	case Q5_K:
-		return &quantTiles{avx2Q5_Kx1, avx2Q5_Kx2, avx2Q5_Kx4}
+		return &quantTiles{one: avx2Q5_Kx1, two: avx2Q5_Kx2, four: avx2Q5_Kx4}
 	}
-	return &quantTiles{avx2Q6_Kx1, avx2Q6_Kx2, avx2Q6_Kx4}
+	return &quantTiles{one: avx2Q6_Kx1, two: avx2Q6_Kx2, four: avx2Q6_Kx4}
 }
 
 func avx2MatMul(dst []float32, stride int, a *Acts, rlo, rhi int, w *Matrix, clo, chi int) {

@@ -4,122 +4,122 @@
 
 package kernel
 
-// avx2Q4_0x1 multiplies 1 activation rows by strips of Q4_0 weights.
+// avx2Q4_0x1 multiplies 1 activation rows by 1 strips of Q4_0 weights at once.
 //
 //go:noescape
 func avx2Q4_0x1(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// avx2Q4_0x2 multiplies 2 activation rows by strips of Q4_0 weights.
+// avx2Q4_0x2 multiplies 2 activation rows by 1 strips of Q4_0 weights at once.
 //
 //go:noescape
 func avx2Q4_0x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// avx2Q4_0x4 multiplies 4 activation rows by strips of Q4_0 weights.
+// avx2Q4_0x4 multiplies 4 activation rows by 1 strips of Q4_0 weights at once.
 //
 //go:noescape
 func avx2Q4_0x4(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// avx2Q4_1x1 multiplies 1 activation rows by strips of Q4_1 weights.
+// avx2Q4_1x1 multiplies 1 activation rows by 1 strips of Q4_1 weights at once.
 //
 //go:noescape
 func avx2Q4_1x1(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// avx2Q4_1x2 multiplies 2 activation rows by strips of Q4_1 weights.
+// avx2Q4_1x2 multiplies 2 activation rows by 1 strips of Q4_1 weights at once.
 //
 //go:noescape
 func avx2Q4_1x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// avx2Q4_1x4 multiplies 4 activation rows by strips of Q4_1 weights.
+// avx2Q4_1x4 multiplies 4 activation rows by 1 strips of Q4_1 weights at once.
 //
 //go:noescape
 func avx2Q4_1x4(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// avx2Q5_0x1 multiplies 1 activation rows by strips of Q5_0 weights.
+// avx2Q5_0x1 multiplies 1 activation rows by 1 strips of Q5_0 weights at once.
 //
 //go:noescape
 func avx2Q5_0x1(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// avx2Q5_0x2 multiplies 2 activation rows by strips of Q5_0 weights.
+// avx2Q5_0x2 multiplies 2 activation rows by 1 strips of Q5_0 weights at once.
 //
 //go:noescape
 func avx2Q5_0x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// avx2Q5_0x4 multiplies 4 activation rows by strips of Q5_0 weights.
+// avx2Q5_0x4 multiplies 4 activation rows by 1 strips of Q5_0 weights at once.
 //
 //go:noescape
 func avx2Q5_0x4(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// avx2Q5_1x1 multiplies 1 activation rows by strips of Q5_1 weights.
+// avx2Q5_1x1 multiplies 1 activation rows by 1 strips of Q5_1 weights at once.
 //
 //go:noescape
 func avx2Q5_1x1(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// avx2Q5_1x2 multiplies 2 activation rows by strips of Q5_1 weights.
+// avx2Q5_1x2 multiplies 2 activation rows by 1 strips of Q5_1 weights at once.
 //
 //go:noescape
 func avx2Q5_1x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// avx2Q5_1x4 multiplies 4 activation rows by strips of Q5_1 weights.
+// avx2Q5_1x4 multiplies 4 activation rows by 1 strips of Q5_1 weights at once.
 //
 //go:noescape
 func avx2Q5_1x4(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// avx2Q8_0x1 multiplies 1 activation rows by strips of Q8_0 weights.
+// avx2Q8_0x1 multiplies 1 activation rows by 1 strips of Q8_0 weights at once.
 //
 //go:noescape
 func avx2Q8_0x1(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// avx2Q8_0x2 multiplies 2 activation rows by strips of Q8_0 weights.
+// avx2Q8_0x2 multiplies 2 activation rows by 1 strips of Q8_0 weights at once.
 //
 //go:noescape
 func avx2Q8_0x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// avx2Q8_0x4 multiplies 4 activation rows by strips of Q8_0 weights.
+// avx2Q8_0x4 multiplies 4 activation rows by 1 strips of Q8_0 weights at once.
 //
 //go:noescape
 func avx2Q8_0x4(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// avx2Q4_Kx1 multiplies 1 activation rows by strips of Q4_K weights.
+// avx2Q4_Kx1 multiplies 1 activation rows by 1 strips of Q4_K weights at once.
 //
 //go:noescape
 func avx2Q4_Kx1(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// avx2Q4_Kx2 multiplies 2 activation rows by strips of Q4_K weights.
+// avx2Q4_Kx2 multiplies 2 activation rows by 1 strips of Q4_K weights at once.
 //
 //go:noescape
 func avx2Q4_Kx2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// avx2Q4_Kx4 multiplies 4 activation rows by strips of Q4_K weights.
+// avx2Q4_Kx4 multiplies 4 activation rows by 1 strips of Q4_K weights at once.
 //
 //go:noescape
 func avx2Q4_Kx4(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// avx2Q5_Kx1 multiplies 1 activation rows by strips of Q5_K weights.
+// avx2Q5_Kx1 multiplies 1 activation rows by 1 strips of Q5_K weights at once.
 //
 //go:noescape
 func avx2Q5_Kx1(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// avx2Q5_Kx2 multiplies 2 activation rows by strips of Q5_K weights.
+// avx2Q5_Kx2 multiplies 2 activation rows by 1 strips of Q5_K weights at once.
 //
 //go:noescape
 func avx2Q5_Kx2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// avx2Q5_Kx4 multiplies 4 activation rows by strips of Q5_K weights.
+// avx2Q5_Kx4 multiplies 4 activation rows by 1 strips of Q5_K weights at once.
 //
 //go:noescape
 func avx2Q5_Kx4(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// avx2Q6_Kx1 multiplies 1 activation rows by strips of Q6_K weights.
+// avx2Q6_Kx1 multiplies 1 activation rows by 1 strips of Q6_K weights at once.
 //
 //go:noescape
 func avx2Q6_Kx1(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// avx2Q6_Kx2 multiplies 2 activation rows by strips of Q6_K weights.
+// avx2Q6_Kx2 multiplies 2 activation rows by 1 strips of Q6_K weights at once.
 //
 //go:noescape
 func avx2Q6_Kx2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// avx2Q6_Kx4 multiplies 4 activation rows by strips of Q6_K weights.
+// avx2Q6_Kx4 multiplies 4 activation rows by 1 strips of Q6_K weights at once.
 //
 //go:noescape
 func avx2Q6_Kx4(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)

@@ -8,7 +8,8 @@ func nativeSets() []*Set {
 		return nil
 	}
 	sets := []*Set{avx2()}
-	if cpu.X86.HasAVX512F && cpu.X86.HasAVX512VL && cpu.X86.HasAVX512VNNI {
+	x := &cpu.X86
+	if x.HasAVX512F && x.HasAVX512BW && x.HasAVX512DQ && x.HasAVX512VL && x.HasAVX512VNNI {
 		sets = append(sets, avx512vnni())
 	}
 	return sets

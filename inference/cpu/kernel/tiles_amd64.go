@@ -3,8 +3,9 @@ package kernel
 // quantTile is a generated product of 1, 2 or 4 activation rows with strips.
 type quantTile func(dst *float32, stride int, q *int8, cols int, d, s *float32, o *int32, w *byte, groups, strips int)
 
-// quantTiles are the tiles for 1, 2 and 4 rows.
-type quantTiles [3]quantTile
+// quantTiles are the tiles for 1, 2 and 4 rows, and one for 4 rows and two strips
+// at once, or nil.
+type quantTiles struct{ one, two, four, pair quantTile }
 
 // panelBytes of weights are multiplied with all rows before the next panel, so
 // that they are read from the second-level cache; it also bounds one assembly
@@ -19,9 +20,7 @@ func quantMatMul(tiles *quantTiles, dst []float32, stride int, a *Acts, rlo, rhi
 	for c := clo; c < whole; c += panel {
 		strips := (min(panel, whole-c)) / PackRows
 		for r := rlo; r < rhi; {
-			n, tile := tiles.pick(rhi - r)
-			tile.run(&dst[r*stride+c], stride, a, r, w, c, strips)
-			r += n
+			r += tiles.run(dst[r*stride+c:], stride, a, r, rhi, w, c, strips)
 		}
 	}
 	if whole < chi {
@@ -33,8 +32,7 @@ func quantMatMul(tiles *quantTiles, dst []float32, stride int, a *Acts, rlo, rhi
 func partialStrip(tiles *quantTiles, dst []float32, stride int, a *Acts, rlo, rhi int, w *Matrix, clo, chi int) {
 	var out [4 * PackRows]float32
 	for r := rlo; r < rhi; {
-		n, tile := tiles.pick(rhi - r)
-		tile.run(&out[0], PackRows, a, r, w, clo, 1)
+		n := tiles.run(out[:], PackRows, a, r, rhi, w, clo, 1)
 		for i := range n {
 			copy(dst[(r+i)*stride+clo:(r+i)*stride+chi], out[i*PackRows:])
 		}
@@ -42,19 +40,31 @@ func partialStrip(tiles *quantTiles, dst []float32, stride int, a *Acts, rlo, rh
 	}
 }
 
-// pick takes the widest tile for the rows that are left.
-func (t *quantTiles) pick(rows int) (int, quantTile) {
-	switch {
-	case rows >= 4:
-		return 4, t[2]
-	case rows >= 2:
-		return 2, t[1]
+// run computes strips from weight row c on for as many of the rows [r,rhi) as
+// the widest tile takes, and says how many.
+func (t *quantTiles) run(dst []float32, stride int, a *Acts, r, rhi int, w *Matrix, c, strips int) int {
+	switch left := rhi - r; {
+	case left < 2:
+		t.one.run(dst, stride, a, r, w, c, strips)
+		return 1
+	case left < 4:
+		t.two.run(dst, stride, a, r, w, c, strips)
+		return 2
 	}
-	return 1, t[0]
+	if pairs := strips / 2; t.pair != nil && pairs > 0 {
+		t.pair.run(dst, stride, a, r, w, c, pairs)
+		if strips%2 == 0 {
+			return 4
+		}
+		done := 2 * pairs * PackRows
+		dst, c, strips = dst[done:], c+done, 1
+	}
+	t.four.run(dst, stride, a, r, w, c, strips)
+	return 4
 }
 
-func (f quantTile) run(dst *float32, stride int, a *Acts, r int, w *Matrix, c, strips int) {
+func (f quantTile) run(dst []float32, stride int, a *Acts, r int, w *Matrix, c, strips int) {
 	blocks := a.Cols / BlockCols
-	f(dst, stride, &a.Q[r*a.Cols], a.Cols, &a.D[r*blocks], &a.S[r*blocks], &a.O[r*blocks],
+	f(&dst[0], stride, &a.Q[r*a.Cols], a.Cols, &a.D[r*blocks], &a.S[r*blocks], &a.O[r*blocks],
 		&w.data[c/PackRows*w.strip], w.cols/w.lay.cols(), strips)
 }

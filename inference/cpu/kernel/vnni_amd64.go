@@ -4,107 +4,142 @@
 
 package kernel
 
-// vnniQ4_0x1 multiplies 1 activation rows by strips of Q4_0 weights.
+// vnniQ4_0x1 multiplies 1 activation rows by 1 strips of Q4_0 weights at once.
 //
 //go:noescape
 func vnniQ4_0x1(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// vnniQ4_0x2 multiplies 2 activation rows by strips of Q4_0 weights.
+// vnniQ4_0x2 multiplies 2 activation rows by 1 strips of Q4_0 weights at once.
 //
 //go:noescape
 func vnniQ4_0x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// vnniQ4_0x4 multiplies 4 activation rows by strips of Q4_0 weights.
+// vnniQ4_0x4 multiplies 4 activation rows by 1 strips of Q4_0 weights at once.
 //
 //go:noescape
 func vnniQ4_0x4(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// vnniQ4_1x1 multiplies 1 activation rows by strips of Q4_1 weights.
+// vnniQ4_0x4x2 multiplies 4 activation rows by 2 strips of Q4_0 weights at once.
+//
+//go:noescape
+func vnniQ4_0x4x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
+
+// vnniQ4_1x1 multiplies 1 activation rows by 1 strips of Q4_1 weights at once.
 //
 //go:noescape
 func vnniQ4_1x1(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// vnniQ4_1x2 multiplies 2 activation rows by strips of Q4_1 weights.
+// vnniQ4_1x2 multiplies 2 activation rows by 1 strips of Q4_1 weights at once.
 //
 //go:noescape
 func vnniQ4_1x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// vnniQ4_1x4 multiplies 4 activation rows by strips of Q4_1 weights.
+// vnniQ4_1x4 multiplies 4 activation rows by 1 strips of Q4_1 weights at once.
 //
 //go:noescape
 func vnniQ4_1x4(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// vnniQ5_0x1 multiplies 1 activation rows by strips of Q5_0 weights.
+// vnniQ4_1x4x2 multiplies 4 activation rows by 2 strips of Q4_1 weights at once.
+//
+//go:noescape
+func vnniQ4_1x4x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
+
+// vnniQ5_0x1 multiplies 1 activation rows by 1 strips of Q5_0 weights at once.
 //
 //go:noescape
 func vnniQ5_0x1(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// vnniQ5_0x2 multiplies 2 activation rows by strips of Q5_0 weights.
+// vnniQ5_0x2 multiplies 2 activation rows by 1 strips of Q5_0 weights at once.
 //
 //go:noescape
 func vnniQ5_0x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// vnniQ5_0x4 multiplies 4 activation rows by strips of Q5_0 weights.
+// vnniQ5_0x4 multiplies 4 activation rows by 1 strips of Q5_0 weights at once.
 //
 //go:noescape
 func vnniQ5_0x4(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// vnniQ5_1x1 multiplies 1 activation rows by strips of Q5_1 weights.
+// vnniQ5_0x4x2 multiplies 4 activation rows by 2 strips of Q5_0 weights at once.
+//
+//go:noescape
+func vnniQ5_0x4x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
+
+// vnniQ5_1x1 multiplies 1 activation rows by 1 strips of Q5_1 weights at once.
 //
 //go:noescape
 func vnniQ5_1x1(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// vnniQ5_1x2 multiplies 2 activation rows by strips of Q5_1 weights.
+// vnniQ5_1x2 multiplies 2 activation rows by 1 strips of Q5_1 weights at once.
 //
 //go:noescape
 func vnniQ5_1x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// vnniQ5_1x4 multiplies 4 activation rows by strips of Q5_1 weights.
+// vnniQ5_1x4 multiplies 4 activation rows by 1 strips of Q5_1 weights at once.
 //
 //go:noescape
 func vnniQ5_1x4(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// vnniQ8_0x1 multiplies 1 activation rows by strips of Q8_0 weights.
+// vnniQ5_1x4x2 multiplies 4 activation rows by 2 strips of Q5_1 weights at once.
+//
+//go:noescape
+func vnniQ5_1x4x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
+
+// vnniQ8_0x1 multiplies 1 activation rows by 1 strips of Q8_0 weights at once.
 //
 //go:noescape
 func vnniQ8_0x1(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// vnniQ8_0x2 multiplies 2 activation rows by strips of Q8_0 weights.
+// vnniQ8_0x2 multiplies 2 activation rows by 1 strips of Q8_0 weights at once.
 //
 //go:noescape
 func vnniQ8_0x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// vnniQ8_0x4 multiplies 4 activation rows by strips of Q8_0 weights.
+// vnniQ8_0x4 multiplies 4 activation rows by 1 strips of Q8_0 weights at once.
 //
 //go:noescape
 func vnniQ8_0x4(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// vnniQ4_Kx1 multiplies 1 activation rows by strips of Q4_K weights.
+// vnniQ8_0x4x2 multiplies 4 activation rows by 2 strips of Q8_0 weights at once.
+//
+//go:noescape
+func vnniQ8_0x4x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
+
+// vnniQ4_Kx1 multiplies 1 activation rows by 1 strips of Q4_K weights at once.
 //
 //go:noescape
 func vnniQ4_Kx1(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// vnniQ4_Kx2 multiplies 2 activation rows by strips of Q4_K weights.
+// vnniQ4_Kx2 multiplies 2 activation rows by 1 strips of Q4_K weights at once.
 //
 //go:noescape
 func vnniQ4_Kx2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// vnniQ4_Kx4 multiplies 4 activation rows by strips of Q4_K weights.
+// vnniQ4_Kx4 multiplies 4 activation rows by 1 strips of Q4_K weights at once.
 //
 //go:noescape
 func vnniQ4_Kx4(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// vnniQ5_Kx1 multiplies 1 activation rows by strips of Q5_K weights.
+// vnniQ4_Kx4x2 multiplies 4 activation rows by 2 strips of Q4_K weights at once.
+//
+//go:noescape
+func vnniQ4_Kx4x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
+
+// vnniQ5_Kx1 multiplies 1 activation rows by 1 strips of Q5_K weights at once.
 //
 //go:noescape
 func vnniQ5_Kx1(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// vnniQ5_Kx2 multiplies 2 activation rows by strips of Q5_K weights.
+// vnniQ5_Kx2 multiplies 2 activation rows by 1 strips of Q5_K weights at once.
 //
 //go:noescape
 func vnniQ5_Kx2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// vnniQ5_Kx4 multiplies 4 activation rows by strips of Q5_K weights.
+// vnniQ5_Kx4 multiplies 4 activation rows by 1 strips of Q5_K weights at once.
 //
 //go:noescape
 func vnniQ5_Kx4(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
+
+// vnniQ5_Kx4x2 multiplies 4 activation rows by 2 strips of Q5_K weights at once.
+//
+//go:noescape
+func vnniQ5_Kx4x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)

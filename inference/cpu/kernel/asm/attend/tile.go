@@ -10,26 +10,34 @@ import (
 	"ragd/inference/cpu/kernel/asm/emit"
 )
 
-// tile emits one step for some query rows over the n rows of a block.
+// maxRows is the constant attendMax of the kernel package.
+const maxRows = 16
+
+// tile emits one step for groups of query rows over the n rows of a block. All
+// scores come before all softmaxes, and those before all sums: the long chains
+// of the softmax then overlap with each other and with the products around them.
 type tile struct {
 	*emitter
 	src     source
-	queries int
+	queries int // rows of a group
 	wide    int
 
-	scores Mem           // queries × attendRows floats: scores, then weights
-	shrink Mem           // a factor for what was accumulated before, each query
+	scores Mem           // maxRows × attendRows floats: scores, then weights
+	shrink Mem           // maxRows factors for what was accumulated before
 	row    reg.GPVirtual // bytes from a key to the next
 	dim    reg.GPVirtual // head dimension
 	qrow   reg.GPVirtual // bytes from a query to the next
 }
 
+// scoreRow is the bytes of the scores of one query.
+const scoreRow = 4 * attendRows
+
 func (t *tile) generate() {
 	emit.Begin(fmt.Sprintf("avx2Attend%sx%d", t.src.name, t.queries),
-		fmt.Sprintf("func(st, acc, q *float32, k, v *%s, n, stride, dim int, scale float32)", t.src.goType),
-		fmt.Sprintf("takes %d query rows one block further.", t.queries))
-	t.scores = AllocLocal(t.queries * attendRows * 4)
-	t.shrink = AllocLocal(16)
+		fmt.Sprintf("func(st, acc, q *float32, k, v *%s, groups, n, stride, dim int, scale float32)", t.src.goType),
+		fmt.Sprintf("takes groups of %d query rows, %d rows at most, one block further.", t.queries, maxRows))
+	t.scores = AllocLocal(maxRows * scoreRow)
+	t.shrink = AllocLocal(4 * maxRows)
 	t.row, t.dim, t.qrow = emit.Ptr("stride"), emit.Ptr("dim"), GP64()
 	SHLQ(Imm(uint64(t.src.shift)), t.row)
 	MOVQ(t.dim, t.qrow)
@@ -41,30 +49,46 @@ func (t *tile) generate() {
 	emit.End()
 }
 
+// local is a register with the address of a stack slot.
+func local(m Mem) reg.GPVirtual {
+	r := GP64()
+	LEAQ(m, r)
+	return r
+}
+
 // multiply fills scores with q·k: wide keys at a time, then one by one. Every
 // product is eight partial sums over the dimension, folded in the same order.
 func (t *tile) multiply() {
+	q, scores, groups := emit.Ptr("q"), local(t.scores), emit.Ptr("groups")
+	Label("multiply")
 	k, n, out := emit.Ptr("k"), emit.Ptr("n"), GP64()
-	LEAQ(t.scores, out)
+	MOVQ(scores, out)
 	SUBQ(Imm(uint64(t.wide)), n)
 	JL(LabelRef("keysDone"))
 	Label("keys")
-	t.keys("keysDim", k, out, t.wide)
+	t.keys("keysDim", q, k, out, t.wide)
 	SUBQ(Imm(uint64(t.wide)), n)
 	JGE(LabelRef("keys"))
 	Label("keysDone")
 	ADDQ(Imm(uint64(t.wide)), n)
 	JZ(LabelRef("multiplied"))
 	Label("key")
-	t.keys("keyDim", k, out, 1)
+	t.keys("keyDim", q, k, out, 1)
 	DECQ(n)
 	JNZ(LabelRef("key"))
 	Label("multiplied")
+	for range t.queries {
+		ADDQ(t.qrow, q)
+	}
+	ADDQ(U32(uint32(t.queries*scoreRow)), scores)
+	DECQ(groups)
+	JNZ(LabelRef("multiply"))
 }
 
-// keys multiplies all queries by wide keys and moves k and out behind them.
-func (t *tile) keys(label string, k, out reg.GPVirtual, wide int) {
-	q, n := emit.Ptr("q"), GP64()
+// keys multiplies a group of queries from first on by wide keys and moves k and out behind them.
+func (t *tile) keys(label string, first, k, out reg.GPVirtual, wide int) {
+	q, n := GP64(), GP64()
+	MOVQ(first, q)
 	MOVQ(t.dim, n)
 	queries := emit.NewRows(q, t.qrow, t.queries)
 	groups := t.keyRows(k, wide)
@@ -91,7 +115,7 @@ func (t *tile) keys(label string, k, out reg.GPVirtual, wide int) {
 	JNZ(LabelRef(label))
 
 	for i := range t.queries {
-		store(sums[i*wide:(i+1)*wide], Mem{Base: out, Disp: 4 * attendRows * i})
+		store(sums[i*wide:(i+1)*wide], Mem{Base: out, Disp: scoreRow * i})
 	}
 	ADDQ(Imm(uint64(4*wide)), out)
 	for range wide {
@@ -142,21 +166,25 @@ func store(v []reg.VecVirtual, m Mem) {
 
 // softmax turns scores into weights relative to the new maximum of each query.
 func (t *tile) softmax() {
-	st := emit.Ptr("st")
+	st, at, shrink, rows := emit.Ptr("st"), local(t.scores), local(t.shrink), GP64()
+	IMUL3Q(Imm(uint64(t.queries)), emit.Ptr("groups"), rows)
 	n, scale := YMM(), emit.Broadcast("scale")
 	VPBROADCASTD(emit.Arg("n"), n)
 	masks := emit.YMMs(2)
 	for h := range masks {
 		VPCMPGTD(t.iota.Offset(32*h), n, masks[h])
 	}
-	for i := range t.queries {
-		t.softmaxRow(i, Mem{Base: st, Disp: 8 * i}, scale, masks)
-	}
+	Label("softmax")
+	t.softmaxRow(emit.At(st), emit.At(at), emit.At(shrink), scale, masks)
+	ADDQ(Imm(8), st)
+	ADDQ(Imm(scoreRow), at)
+	ADDQ(Imm(4), shrink)
+	DECQ(rows)
+	JNZ(LabelRef("softmax"))
 }
 
-func (t *tile) softmaxRow(i int, st Mem, scale reg.VecVirtual, masks []reg.VecVirtual) {
+func (t *tile) softmaxRow(st, at, factor Mem, scale reg.VecVirtual, masks []reg.VecVirtual) {
 	s, top, old, shrink := emit.YMMs(2), YMM(), XMM(), YMM()
-	at := t.scores.Offset(4 * attendRows * i)
 	for h := range s {
 		fill := YMM()
 		VMOVUPS(t.minusInf, fill)
@@ -171,16 +199,16 @@ func (t *tile) softmaxRow(i int, st Mem, scale reg.VecVirtual, masks []reg.VecVi
 	VBROADCASTSS(x, top)
 
 	// The maximum of most blocks is not a new one: e⁰ = 1 needs no work.
-	same := fmt.Sprintf("same%d", i)
 	VSUBSS(x, old, old)
-	VBROADCASTSS(old, shrink)
-	t.skipIfZero(old, same)
-	t.exp.Of(shrink)
-	JMP(LabelRef(same + "Join"))
-	Label(same)
 	VMOVUPS(t.exp.One(), shrink)
-	Label(same + "Join")
-	VMOVSS(shrink.AsX(), t.shrink.Offset(4*i))
+	bits := GP32()
+	VMOVD(old, bits)
+	TESTL(bits, bits)
+	JZ(LabelRef("same"))
+	VBROADCASTSS(old, shrink)
+	t.exp.Of(shrink)
+	Label("same")
+	VMOVSS(shrink.AsX(), factor)
 
 	for h := range s {
 		VSUBPS(top, s[h], s[h])
@@ -193,52 +221,60 @@ func (t *tile) softmaxRow(i int, st Mem, scale reg.VecVirtual, masks []reg.VecVi
 	VMOVSS(sum, st.Offset(4))
 }
 
-// skipIfZero jumps when the lowest lane is zero; NaN does not count as zero.
-func (t *tile) skipIfZero(x reg.VecVirtual, label string) {
-	bits := GP32()
-	VMOVD(x, bits)
-	TESTL(bits, bits)
-	JZ(LabelRef(label))
-}
-
 // gather is acc = acc·shrink + Σ weight·v, rows in order.
 func (t *tile) gather() {
-	acc, v, n := emit.Ptr("acc"), emit.Ptr("v"), GP64()
+	acc, groups := emit.Ptr("acc"), emit.Ptr("groups")
+	scores, shrink := local(t.scores), local(t.shrink)
+	Label("gather")
+	v, n := emit.Ptr("v"), GP64()
 	MOVQ(t.dim, n)
-	rows := emit.NewRows(acc, t.qrow, t.queries)
+	g := group{emit.NewRows(acc, t.qrow, t.queries), v, scores, shrink}
 	SUBQ(Imm(uint64(8*t.wide)), n)
 	JL(LabelRef("valuesDone"))
 	Label("values")
-	t.values("valuesRow", rows, v, t.wide)
+	t.values("valuesRow", g, t.wide)
 	SUBQ(Imm(uint64(8*t.wide)), n)
 	JGE(LabelRef("values"))
 	Label("valuesDone")
 	ADDQ(Imm(uint64(8*t.wide)), n)
 	JZ(LabelRef("gathered"))
 	Label("value")
-	t.values("valueRow", rows, v, 1)
+	t.values("valueRow", g, 1)
 	SUBQ(Imm(8), n)
 	JNZ(LabelRef("value"))
 	Label("gathered")
+	for range t.queries - 1 { // acc stands at the end of its first row
+		ADDQ(t.qrow, acc)
+	}
+	ADDQ(U32(uint32(t.queries*scoreRow)), scores)
+	ADDQ(Imm(uint64(4*t.queries)), shrink)
+	DECQ(groups)
+	JNZ(LabelRef("gather"))
 }
 
-// values does wide vectors of the dimension and moves the pointers behind them.
-func (t *tile) values(label string, acc emit.Rows, v reg.GPVirtual, wide int) {
+// group is where gather stands: accumulator rows, values, weights and factors.
+type group struct {
+	acc               emit.Rows
+	v, scores, shrink reg.GPVirtual
+}
+
+// values does wide vectors of the dimension and moves acc and v behind them.
+func (t *tile) values(label string, g group, wide int) {
 	sums := emit.YMMs(t.queries * wide)
 	for i := range t.queries {
 		f := YMM()
-		VBROADCASTSS(t.shrink.Offset(4*i), f)
+		VBROADCASTSS(emit.At(g.shrink).Offset(4*i), f)
 		for c := range wide {
-			VMULPS(acc.At(i, 32*c), f, sums[i*wide+c])
+			VMULPS(g.acc.At(i, 32*c), f, sums[i*wide+c])
 		}
 	}
 	row, weights, n := GP64(), GP64(), emit.Ptr("n")
-	MOVQ(v, row)
-	LEAQ(t.scores, weights)
+	MOVQ(g.v, row)
+	MOVQ(g.scores, weights)
 	Label(label)
 	p := emit.YMMs(t.queries)
 	for i := range p {
-		VBROADCASTSS(Mem{Base: weights, Disp: 4 * attendRows * i}, p[i])
+		VBROADCASTSS(Mem{Base: weights, Disp: scoreRow * i}, p[i])
 	}
 	for c := range wide {
 		x := YMM()
@@ -253,9 +289,9 @@ func (t *tile) values(label string, acc emit.Rows, v reg.GPVirtual, wide int) {
 	JNZ(LabelRef(label))
 	for i := range t.queries {
 		for c := range wide {
-			VMOVUPS(sums[i*wide+c], acc.At(i, 32*c))
+			VMOVUPS(sums[i*wide+c], g.acc.At(i, 32*c))
 		}
 	}
-	ADDQ(U32(uint32(32*wide)), acc.Base)
-	ADDQ(U32(uint32(t.src.vec()*wide)), v)
+	ADDQ(U32(uint32(32*wide)), g.acc.Base)
+	ADDQ(U32(uint32(t.src.vec()*wide)), g.v)
 }

@@ -13,12 +13,15 @@ import (
 // shift by 8 then leaves it sign-extended, twice.
 var ones, spread Mem
 
-func avx2Formats() []format {
+// avx2 has one strip a tile: four rows of float and integer sums fill half of
+// its sixteen registers.
+func avx2() isa {
 	ones, spread = emit.Fill32("ones", 0x00010001), GLOBL("spread", 8|16)
 	for r := range 8 {
 		DATA(4*r, U32(0x00800080|uint32(r)<<8|uint32(r)<<24))
 	}
-	return []format{
+	shapes := []shape{{1, 1}, {2, 1}, {4, 1}}
+	return isa{name: "avx2", codes: (*tile).avx2Codes, own: avx2Constants, shapes: shapes, formats: []format{
 		{name: "Q4_0", bits: 4, per: 1, bias: emit.FillF32("bias8", -8)},
 		{name: "Q4_1", bits: 4, per: 1, mins: true},
 		{name: "Q5_0", bits: 5, per: 1, bias: emit.FillF32("bias16", -16)},
@@ -27,7 +30,14 @@ func avx2Formats() []format {
 		{name: "Q4_K", bits: 4, per: 8, mins: true, subs: 1},
 		{name: "Q5_K", bits: 5, per: 8, mins: true, subs: 1},
 		{name: "Q6_K", bits: 8, per: 8, subs: 2},
+	}}
+}
+
+func avx2Constants(t *tile) []Mem {
+	if t.subs > 0 {
+		return []Mem{spread}
 	}
+	return []Mem{ones}
 }
 
 // avx2Codes leaves in iacc the sums of s·q·Q over the block at off.
@@ -58,15 +68,15 @@ func (t *tile) products(sums []reg.VecVirtual, u reg.VecVirtual, g int, first bo
 	}
 }
 
-// weights is the operand that folds 16-bit pair sums to 32 bits: ones, or the
+// factors is the operand that folds 16-bit pair sums to 32 bits: ones, or the
 // integer scales of the rows at off.
-func (t *tile) weights(off int) Op {
+func (t *tile) factors(off int) Op {
 	if t.subs == 0 {
-		return ones
+		return t.constant(ones)
 	}
 	s := YMM()
 	VPBROADCASTQ(Mem{Base: t.w, Disp: off}, s)
-	VPSHUFB(spread, s, s)
+	VPSHUFB(t.constant(spread), s, s)
 	VPSRAW(Imm(8), s, s)
 	return s
 }
@@ -74,11 +84,11 @@ func (t *tile) weights(off int) Op {
 // nibbles: eight products of at most 2·15·127 sum to 30480, within 16 bits.
 func (t *tile) nibbles(off, codes int) {
 	for v := range 4 {
-		low, high := t.split(codes, v)
+		low, high := t.split(0, codes, v)
 		t.products(t.iacc, low, v, v == 0)
 		t.products(t.iacc, high, v+4, false)
 	}
-	w := t.weights(off)
+	w := t.factors(off)
 	for r := range t.rows {
 		VPMADDWD(w, t.iacc[r], t.iacc[r])
 	}
@@ -95,13 +105,13 @@ func (t *tile) fives(off, codes int) {
 			sums = emit.YMMs(t.rows)
 		}
 		for v := 2 * half; v < 2*half+2; v++ {
-			low, high := t.split(codes, v)
+			low, high := t.split(0, codes, v)
 			t.addFifth(low, fifth, v)
 			t.products(sums, low, v, v == 2*half)
 			t.addFifth(high, fifth, v+4)
 			t.products(sums, high, v+4, false)
 		}
-		w := t.weights(off)
+		w := t.factors(off)
 		for r := range t.rows {
 			VPMADDWD(w, sums[r], sums[r])
 			if half > 0 {
@@ -127,7 +137,7 @@ func (t *tile) bytes(off, codes int) {
 		for i := range run {
 			t.signed(sums, codes, g+i, i == 0)
 		}
-		w := t.weights(off + 8*(g/4))
+		w := t.factors(off + 8*(g/4))
 		for r := range t.rows {
 			VPMADDWD(w, sums[r], sums[r])
 			if g > 0 {

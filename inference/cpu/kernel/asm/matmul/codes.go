@@ -6,13 +6,41 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// split loads vector v of nibbles: low are column group v, high group v+4.
-func (t *tile) split(codes, v int) (low, high reg.VecVirtual) {
+// The bitwise instructions have other names in their EVEX form.
+
+func (t *tile) and(a, b, dst Op) {
+	if t.wide {
+		VPANDD(a, b, dst)
+		return
+	}
+	VPAND(a, b, dst)
+}
+
+func (t *tile) or(a, b, dst Op) {
+	if t.wide {
+		VPORD(a, b, dst)
+		return
+	}
+	VPOR(a, b, dst)
+}
+
+func (t *tile) zero(regs ...reg.VecVirtual) {
+	for _, r := range regs {
+		if t.wide {
+			VPXORD(r, r, r)
+		} else {
+			VPXOR(r, r, r)
+		}
+	}
+}
+
+// split loads vector v of a strip's nibbles: low are column group v, high v+4.
+func (t *tile) split(strip, codes, v int) (low, high reg.VecVirtual) {
 	low, high = YMM(), YMM()
-	VMOVDQU(Mem{Base: t.w, Disp: codes + 32*v}, low)
+	VMOVUPS(t.weights(t.w, strip, codes+32*v), low)
 	VPSRLW(Imm(4), low, high)
-	VPAND(nibble, low, low)
-	VPAND(nibble, high, high)
+	t.and(t.constant(nibble), low, low)
+	t.and(t.constant(nibble), high, high)
 	return low, high
 }
 
@@ -22,54 +50,65 @@ func (t *tile) addFifth(q, fifth reg.VecVirtual, g int) {
 	switch {
 	case g < 4:
 		VPSLLW(Imm(uint64(4-g)), fifth, b)
-		VPAND(bit4, b, b)
+		t.and(t.constant(bit4), b, b)
 	case g == 4:
-		VPAND(bit4, fifth, b)
+		t.and(t.constant(bit4), fifth, b)
 	default:
 		VPSRLW(Imm(uint64(g-4)), fifth, b)
-		VPAND(bit4, b, b)
+		t.and(t.constant(bit4), b, b)
 	}
-	VPOR(b, q, q)
+	t.or(b, q, q)
 }
 
 // accumulate adds the block to the float accumulators: integer sum times d·D,
 // then min times S, always in this order.
 func (t *tile) accumulate(off int) {
-	d, min := YMM(), t.minimum(off)
-	VCVTPH2PS(Mem{Base: t.head}, d)
-	for r, acc := range t.facc {
-		scale := YMM()
-		VBROADCASTSS(t.d.At(r, 0), scale)
-		VMULPS(d, scale, scale)
-		VCVTDQ2PS(t.iacc[r], t.iacc[r])
-		VFMADD231PS(scale, t.iacc[r], acc)
-		if !t.hasMin() {
-			continue
+	d, min := make([]reg.VecVirtual, t.strips), make([]reg.VecVirtual, t.strips)
+	for s := range d {
+		d[s], min[s] = YMM(), t.minimum(s, off)
+		VCVTPH2PS(t.weights(t.head, s, 0), d[s])
+	}
+	for r := range t.rows {
+		big := YMM()
+		VBROADCASTSS(t.d.At(r, 0), big)
+		for s := range d {
+			i, scale := s*t.rows+r, YMM()
+			VMULPS(d[s], big, scale)
+			VCVTDQ2PS(t.iacc[i], t.iacc[i])
+			VFMADD231PS(scale, t.iacc[i], t.facc[i])
 		}
-		sum := YMM()
-		VBROADCASTSS(t.s.At(r, 0), sum)
+		if t.hasMin() {
+			t.addMin(r, min)
+		}
+	}
+}
+
+func (t *tile) addMin(r int, min []reg.VecVirtual) {
+	sum := YMM()
+	VBROADCASTSS(t.s.At(r, 0), sum)
+	for s, m := range min {
 		if t.subs > 0 { // K formats subtract their mins
-			VFNMADD231PS(sum, min, acc)
+			VFNMADD231PS(sum, m, t.facc[s*t.rows+r])
 		} else {
-			VFMADD231PS(sum, min, acc)
+			VFMADD231PS(sum, m, t.facc[s*t.rows+r])
 		}
 	}
 }
 
 // minimum is the min of the eight rows (its negative for the K formats).
-func (t *tile) minimum(off int) reg.VecVirtual {
+func (t *tile) minimum(strip, off int) reg.VecVirtual {
 	m := YMM()
 	switch {
 	case t.mins && t.subs > 0:
 		ints := YMM()
-		VPMOVZXBD(Mem{Base: t.w, Disp: off + 8*t.subs}, ints)
+		VPMOVZXBD(t.weights(t.w, strip, off+8*t.subs), ints)
 		VCVTDQ2PS(ints, ints)
-		VCVTPH2PS(Mem{Base: t.head, Disp: 16}, m)
+		VCVTPH2PS(t.weights(t.head, strip, 16), m)
 		VMULPS(ints, m, m)
 	case t.mins:
-		VCVTPH2PS(Mem{Base: t.head, Disp: 16}, m)
+		VCVTPH2PS(t.weights(t.head, strip, 16), m)
 	case t.hasMin():
-		VCVTPH2PS(Mem{Base: t.head}, m)
+		VCVTPH2PS(t.weights(t.head, strip, 0), m)
 		VMULPS(t.bias, m, m)
 	}
 	return m

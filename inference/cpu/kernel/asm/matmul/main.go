@@ -11,17 +11,17 @@ import (
 )
 
 func main() {
-	isa := flag.String("isa", "avx2", "instruction set: avx2 or vnni")
+	name := flag.String("isa", "avx2", "instruction set: avx2 or vnni")
 	flag.Parse()
 	ConstraintExpr("amd64")
-	switch *isa {
+	switch *name {
 	case "avx2":
-		quantised("avx2", avx2Formats(), (*tile).avx2Codes)
+		quantised(avx2())
 		floats()
 	case "vnni":
-		quantised("vnni", vnniFormats(), (*tile).vnniCodes)
+		quantised(vnni())
 	default:
-		log.Fatalf("unknown instruction set %q", *isa)
+		log.Fatalf("unknown instruction set %q", *name)
 	}
 	Generate()
 }

@@ -49,43 +49,64 @@ func (f *format) scales() int {
 
 const signature = "func(dst *float32, stride int, q *int8, cols int, d, s *float32, o *int32, w *byte, groups, strips int)"
 
-// Constants shared by all formats.
+// nibble and bit4 are constants of all formats.
 var nibble, bit4 Mem
 
-// quantised emits the kernels of one instruction set; codes emits the integer
-// part of a block.
-func quantised(isa string, formats []format, codes func(t *tile, off int)) {
+// isa is what differs between instruction sets.
+type isa struct {
+	name    string
+	formats []format
+	shapes  []shape
+	// codes emits the integer part of the block at off.
+	codes func(t *tile, off int)
+	// own are the set's constants that a tile uses in its loop.
+	own func(t *tile) []Mem
+	// wide says that there are 32 vector registers, reached by the EVEX forms.
+	wide bool
+}
+
+// shape is the activation rows and the weight strips of a tile.
+type shape struct{ rows, strips int }
+
+func quantised(set isa) {
 	nibble = emit.Fill32("nibble", 0x0f0f0f0f)
 	bit4 = emit.Fill32("bit4", 0x10101010)
-	for _, f := range formats {
-		for _, rows := range []int{1, 2, 4} {
-			t := &tile{format: f, isa: isa, rows: rows, codes: codes}
+	for _, f := range set.formats {
+		for _, s := range set.shapes {
+			t := &tile{format: f, isa: set, shape: s}
 			t.generate()
 		}
 	}
 }
 
-// tile emits one kernel: rows activation rows against strips of eight weight rows.
+// tile emits one kernel: some activation rows against strips of eight weight
+// rows each. Accumulators of strip s and row r stand at s·rows + r.
 type tile struct {
 	format
-	isa        string
-	rows       int
-	codes      func(t *tile, off int)
+	isa
+	shape
 	q, d, s    emit.Rows
-	head, w    reg.GPVirtual // current header and block
+	head, w    reg.GPVirtual // header and block of the first strip
+	next       reg.GPVirtual // bytes from there to the second strip
 	facc, iacc []reg.VecVirtual
+	consts     map[string]Op
 }
 
 func (t *tile) generate() {
-	emit.Begin(fmt.Sprintf("%s%sx%d", t.isa, t.name, t.rows), signature,
-		fmt.Sprintf("multiplies %d activation rows by strips of %s weights.", t.rows, t.name))
+	name := fmt.Sprintf("%s%sx%d", t.isa.name, t.format.name, t.rows)
+	if t.strips > 1 {
+		name += fmt.Sprintf("x%d", t.strips)
+	}
+	emit.Begin(name, signature,
+		fmt.Sprintf("multiplies %d activation rows by %d strips of %s weights at once.", t.rows, t.strips, t.format.name))
 	dst := emit.Ptr("dst")
 	t.pointers()
+	t.hoist()
 	strips := emit.Ptr("strips")
 
 	Label("strip")
-	t.facc = emit.YMMs(t.rows)
-	emit.Zero(t.facc...)
+	t.facc = emit.YMMs(t.rows * t.strips)
+	t.zero(t.facc...)
 	groups := emit.Ptr("groups")
 	Label("group")
 	t.head = t.w
@@ -97,10 +118,10 @@ func (t *tile) generate() {
 	stride := emit.Ptr("stride")
 	SHLQ(Imm(2), stride)
 	out := emit.NewRows(dst, stride, t.rows)
-	for r, acc := range t.facc {
-		VMOVUPS(acc, out.At(r, 0))
+	for i, acc := range t.facc {
+		VMOVUPS(acc, out.At(i%t.rows, 32*(i/t.rows)))
 	}
-	ADDQ(Imm(32), dst)
+	ADDQ(Imm(uint64(32*t.strips)), dst)
 	DECQ(strips)
 	JNZ(LabelRef("strip"))
 	emit.End()
@@ -116,9 +137,50 @@ func (t *tile) pointers() {
 	t.d = emit.NewRows(d, dstride, t.rows)
 	t.s = t.d
 	t.s.Base = s
+	if t.strips > 1 {
+		t.next = GP64()
+		group := t.header() + t.per*(t.scales()+32*t.bits)
+		IMUL3Q(U32(uint32(group)), emit.Ptr("groups"), t.next)
+	}
 }
 
-// rewind moves the activation pointers back to the start of their rows.
+// hoist keeps constants in registers where there are enough of them: two loads
+// a cycle are what limits these loops.
+func (t *tile) hoist() {
+	t.consts = map[string]Op{}
+	keep := func(m Mem) {
+		t.consts[m.Symbol.Name] = m
+		if t.wide || t.bits != 5 || t.rows < 4 {
+			v := YMM()
+			VMOVUPS(m, v)
+			t.consts[m.Symbol.Name] = v
+		}
+	}
+	if t.bits < 8 {
+		keep(nibble)
+	}
+	if t.bits == 5 {
+		keep(bit4)
+	}
+	for _, m := range t.own(t) {
+		keep(m)
+	}
+}
+
+// constant is m, or the register that holds it.
+func (t *tile) constant(m Mem) Op { return t.consts[m.Symbol.Name] }
+
+// weights is the memory disp bytes behind p, w or head, in a strip.
+func (t *tile) weights(p reg.GPVirtual, strip, disp int) Mem {
+	m := Mem{Base: p, Disp: disp}
+	if strip > 0 {
+		m.Index, m.Scale = t.next, 1
+	}
+	return m
+}
+
+// rewind moves the activation pointers back to the start of their rows, and w
+// behind the second strip.
 func (t *tile) rewind() {
 	back := GP64()
 	Load(Param("cols"), back)
@@ -126,6 +188,9 @@ func (t *tile) rewind() {
 	SHRQ(Imm(3), back)
 	SUBQ(back, t.d.Base)
 	SUBQ(back, t.s.Base)
+	if t.strips > 1 {
+		ADDQ(t.next, t.w)
+	}
 }
 
 // group emits a header and its blocks.
@@ -149,12 +214,10 @@ func (t *tile) group() {
 
 // block emits one block of 32 columns whose scales lie off bytes after w.
 func (t *tile) block(off int) {
-	t.iacc = emit.YMMs(t.rows)
+	t.iacc = emit.YMMs(t.rows * t.strips)
 	t.codes(t, off)
 	t.accumulate(off)
 	ADDQ(Imm(32), t.q.Base)
 	ADDQ(Imm(4), t.d.Base)
-	if t.hasMin() || t.offset {
-		ADDQ(Imm(4), t.s.Base)
-	}
+	ADDQ(Imm(4), t.s.Base)
 }
