@@ -96,6 +96,7 @@ func TestGreedy(t *testing.T) {
 func TestRepetitionPenalty(t *testing.T) {
 	logits := []float32{2, -2, 2, -2, 0}
 	s := newSampler(t, sample.Params{Temperature: 1, RepetitionPenalty: 2}, 5)
+	s.Observe(1)                                    // of the prompt
 	for _, id := range []int32{0, 1, 1, 4, -1, 5} { // twice counts once, no such token counts nothing
 		s.Accept(id)
 	}
@@ -211,6 +212,7 @@ func TestGrammar(t *testing.T) {
 	if err != nil || id != 2 || logits[1] != 9 {
 		t.Fatalf("id %d, %v, logits %v", id, err, logits)
 	}
+	s.Observe(3)
 	s.Accept(id)
 	if !slices.Equal(g.accepted, []int32{2}) {
 		t.Errorf("the grammar was told %v", g.accepted)

@@ -46,12 +46,17 @@ func New(p Params, vocab int) (*Sampler, error) {
 	return &Sampler{p: p, vocab: vocab, rng: rand.New(rand.NewPCG(p.Seed, stream))}, nil
 }
 
-// Accept tells the sampler that id became part of the sequence, as drawn token
-// or as part of the prompt that penalties should count.
+// Accept tells the sampler that id was drawn and is part of the answer.
 func (s *Sampler) Accept(id int32) {
 	if s.p.Grammar != nil {
 		s.p.Grammar.Accept(id)
 	}
+	s.Observe(id)
+}
+
+// Observe counts id for the penalties without being part of the answer: call
+// it for the tokens of the prompt, if those are to be penalised.
+func (s *Sampler) Observe(id int32) {
 	if !s.penalises() || id < 0 || int(id) >= s.vocab {
 		return
 	}
