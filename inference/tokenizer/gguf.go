@@ -143,7 +143,9 @@ func (g *ggufVocabulary) vocabulary(otherwise Special, piece func(id int) []byte
 }
 
 // bpe reads a gpt2 vocabulary. A file without ids for BOS and EOS has none: the
-// guess that old readers make (11) names an ordinary token in most files.
+// guess that old readers make (11) names an ordinary token in most files. The
+// format cannot say that a model's text was normalised to NFC (Qwen2's
+// tokenizer.json does), so text is taken as it is.
 func (g *ggufVocabulary) bpe() (Tokenizer, error) {
 	name, ok := g.meta.String(ggml + "pre")
 	if !ok {

@@ -33,7 +33,8 @@ func newSplitter(name string) (splitter, error) {
 	return nil, fmt.Errorf("%w: pre-tokenizer %q", ErrUnsupported, name)
 }
 
-// class is what the pre-tokenizers tell apart: \p{L}, \p{N}, \s and the rest.
+// class is what the pre-tokenizers tell apart: \p{L}, \p{N}, \s and the rest, by
+// the Unicode version of package unicode.
 type class uint8
 
 const (

@@ -23,9 +23,9 @@ type sentencePiece struct {
 	merges  *pairTable
 	byteIDs [256]int32
 	joins   joins
-	// whole[id] tells whether the spelling of a token merges to that token; it is
-	// found out when first asked.
-	whole      []atomic.Uint32
+	// whole[id] is set once the spelling of a token was seen to merge to that
+	// token.
+	whole      []atomic.Bool
 	workspaces sync.Pool // of *spmWorkspace
 }
 
@@ -36,7 +36,7 @@ type spmWorkspace struct {
 
 func newSentencePiece(v vocabulary, addSpacePrefix bool) *sentencePiece {
 	t := &sentencePiece{vocabulary: v, addSpacePrefix: addSpacePrefix}
-	t.whole = make([]atomic.Uint32, len(v.spellings))
+	t.whole = make([]atomic.Bool, len(v.spellings))
 	t.workspaces.New = func() any { return new(spmWorkspace) }
 	for b := range t.byteIDs {
 		t.byteIDs[b] = v.special.UNK
@@ -116,28 +116,19 @@ func appendSpaced(dst []byte, text string) []byte {
 	return dst
 }
 
-// Values of sentencePiece.whole; 0: not known yet.
-const (
-	wholeYes = 1
-	wholeNo  = 2
-)
-
 func (t *sentencePiece) encodeWord(dst []int32, w *spmWorkspace) []int32 {
 	if len(w.text) == 0 {
 		return dst
 	}
 	id, ok := t.ids[string(w.text)]
 	ok = ok && t.mergeable(id)
-	if ok && t.whole[id].Load() == wholeYes {
+	if ok && t.whole[id].Load() {
 		w.text = w.text[:0]
 		return append(dst, id)
 	}
 	t.merge(w, string(w.text))
-	if ok {
-		t.whole[id].Store(wholeNo)
-		if w.symbols[0].id == id {
-			t.whole[id].Store(wholeYes)
-		}
+	if ok && w.symbols[0].id == id {
+		t.whole[id].Store(true)
 	}
 	for i := int32(0); i >= 0; i = w.symbols[i].next {
 		dst = t.appendSymbol(dst, w.text, &w.symbols[i])

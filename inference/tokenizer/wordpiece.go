@@ -23,9 +23,9 @@ const continuation = "##"
 type wordPiece struct {
 	vocabulary
 	cfg     wordPieceConfig
-	starts  trie // tokens that begin a word
-	goOn    trie // tokens that go on with one, without their mark
-	buffers sync.Pool
+	starts  trie      // tokens that begin a word
+	goOn    trie      // tokens that go on with one, without their mark
+	buffers sync.Pool // of *[]byte
 }
 
 // wordPieceConfig is BERT's normaliser and model settings.
@@ -54,7 +54,6 @@ func newWordPiece(v vocabulary, cfg wordPieceConfig) (*wordPiece, error) {
 			starts[s] = id
 		}
 	}
-	// A word of hashes may also begin with a continuation's spelling.
 	var err error
 	if t.starts, err = buildTrie(starts); err != nil {
 		return nil, err
@@ -89,7 +88,10 @@ func (t *wordPiece) encodePlain(dst []int32, text string, _ bool) []int32 {
 			dst, word = t.flushWord(dst, word), word[:0]
 			dst = t.flushWord(dst, t.appendLower(word, r))
 		case inWord:
-			word = t.appendLower(word, r)
+			// A word beyond the limit is unknown, however it goes on.
+			if len(word) <= utf8.UTFMax*t.cfg.maxWord {
+				word = t.appendLower(word, r)
+			}
 		}
 	}
 	dst = t.flushWord(dst, word)
