@@ -11,6 +11,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"ragd/ingest"
+	"ragd/ingest/store"
 	"ragd/internal/answer"
 )
 
@@ -23,32 +24,10 @@ type Asker interface {
 	Reject(ctx context.Context, received time.Time, err error) (traceID string)
 }
 
-// Document is one stored document as /v1/documents lists it.
-type Document struct {
-	ID       int64          `json:"id"`
-	Path     string         `json:"path"`
-	Title    string         `json:"title"`
-	Type     string         `json:"type"`
-	Charset  string         `json:"charset"`
-	Guessed  bool           `json:"charset_guessed,omitempty"`
-	Bytes    int64          `json:"bytes"`
-	Chunks   int            `json:"chunks"`
-	Hash     string         `json:"hash"`
-	Metadata map[string]any `json:"metadata,omitempty"`
-	Updated  time.Time      `json:"updated"`
-}
-
-// Collection is one collection as /v1/collections lists it.
-type Collection struct {
-	Name      string `json:"name"`
-	Documents int    `json:"documents"`
-	Chunks    int    `json:"chunks"`
-}
-
 // Library lists and removes what is stored.
 type Library interface {
-	Documents(ctx context.Context, collection string) ([]Document, error)
-	Collections(ctx context.Context) ([]Collection, error)
+	Documents(ctx context.Context, collection string) ([]store.DocumentInfo, error)
+	Collections(ctx context.Context) ([]store.CollectionInfo, error)
 	Delete(ctx context.Context, collection string, paths []string) (int, error)
 }
 

@@ -1,0 +1,67 @@
+package answer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"ragd/retrieve"
+)
+
+// Code is the kind of an error that a caller sees.
+type Code string
+
+// The codes of DESIGN §3. The HTTP status of each is in internal/httpapi.
+const (
+	Invalid     Code = "invalid"
+	NotFound    Code = "not_found"
+	TooLarge    Code = "too_large"
+	OverBudget  Code = "over_budget"
+	Busy        Code = "busy"
+	Unavailable Code = "unavailable"
+	Timeout     Code = "timeout"
+	Cancelled   Code = "cancelled"
+	Internal    Code = "internal"
+)
+
+// Error is what a caller may know. Err, when set, is for the log alone.
+type Error struct {
+	Code    Code
+	Message string
+	Field   string
+	// RetryAfter is when to try again, for busy.
+	RetryAfter time.Duration
+	Err        error
+}
+
+func (e *Error) Error() string {
+	if e.Err != nil {
+		return e.Message + ": " + e.Err.Error()
+	}
+	return e.Message
+}
+
+func (e *Error) Unwrap() error { return e.Err }
+
+func invalid(field, reason string) *Error {
+	return &Error{Code: Invalid, Field: field, Message: field + ": " + reason}
+}
+
+// AsError turns any error of the question road into one a caller may see.
+func AsError(err error) *Error {
+	var e *Error
+	switch {
+	case errors.As(err, &e):
+		return e
+	case errors.Is(err, context.DeadlineExceeded):
+		return &Error{Code: Timeout, Message: "the request took longer than allowed", Err: err}
+	case errors.Is(err, context.Canceled):
+		return &Error{Code: Cancelled, Message: "the client went away", Err: err}
+	case errors.Is(err, retrieve.ErrNoCollection):
+		return &Error{Code: NotFound, Field: "collection", Message: "no such collection", Err: err}
+	case errors.Is(err, retrieve.ErrUnavailable):
+		return &Error{Code: Unavailable, Message: "the database cannot be reached; try again", Err: err}
+	}
+	return &Error{Code: Internal, Message: "internal error", Err: fmt.Errorf("answer: %w", err)}
+}

@@ -1,0 +1,87 @@
+package answer
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"ragd/ingest"
+	"ragd/rerank"
+	"ragd/retrieve"
+)
+
+// supported is a sentence of a hit with the cosine it has to the question.
+type supported struct {
+	hit, sentence int
+	score         float32
+}
+
+// supporting lists the sentences of the hits, best first. The hits are in the
+// order of the prompt, best last, so among equals a later hit wins.
+func supporting(question []float32, hits []retrieve.Hit) []supported {
+	var out []supported
+	for i, h := range hits {
+		for j, v := range h.SentenceVectors {
+			if j < len(h.Chunk.Sentences) && quotable(sentence(h, j)) {
+				out = append(out, supported{i, j, rerank.Cosine(question, v)})
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b supported) int {
+		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.hit, a.hit))
+	})
+	return out
+}
+
+func sentence(h retrieve.Hit, i int) string {
+	return strings.TrimSpace(slice(h.Chunk.Text, h.Chunk.Sentences[i]))
+}
+
+func slice(text string, s ingest.Span) string {
+	if s.Start < 0 || s.End > len(text) || s.Start > s.End {
+		return ""
+	}
+	return text[s.Start:s.End]
+}
+
+// quotable says whether a sentence can stand alone: headings, fences and table
+// rules are no answers.
+func quotable(text string) bool {
+	return !blank(text) && !strings.HasPrefix(text, "#") && !strings.HasPrefix(text, "```") &&
+		!strings.HasPrefix(text, "~~~") && !strings.HasPrefix(text, "|--") && !strings.HasPrefix(text, "| --")
+}
+
+// sentenceView is a chunk cut down to the sentences that support an answer, each
+// with its neighbours, in the order of the text; gaps are marked by an ellipsis.
+// It is empty when the chunk has no sentence vectors.
+func sentenceView(question []float32, h retrieve.Hit) string {
+	best := supporting(question, []retrieve.Hit{h})
+	if len(best) == 0 {
+		return ""
+	}
+	keep := make([]bool, len(h.Chunk.Sentences))
+	for _, s := range best[:min(viewSentences, len(best))] {
+		for j := max(0, s.sentence-1); j <= min(len(keep)-1, s.sentence+1); j++ {
+			keep[j] = true
+		}
+	}
+	var b strings.Builder
+	gap := false
+	for j, span := range h.Chunk.Sentences {
+		if !keep[j] {
+			gap = b.Len() > 0
+			continue
+		}
+		if gap {
+			b.WriteString("… ")
+			gap = false
+		}
+		b.WriteString(strings.TrimRight(slice(h.Chunk.Text, span), " \n"))
+		b.WriteByte('\n')
+	}
+	return strings.TrimSpace(b.String())
+}
+
+// viewSentences is how many supporting sentences of a chunk are shown, each with
+// its neighbours.
+const viewSentences = 2

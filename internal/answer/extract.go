@@ -1,0 +1,63 @@
+package answer
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"ragd/retrieve"
+)
+
+// maxQuotes is how many sentences an extracted answer quotes, and quoteGap how
+// far below the best one's cosine the next may lie.
+const (
+	maxQuotes = 2
+	quoteGap  = 0.015
+)
+
+// extraction is an answer made of the documents' own sentences.
+type extraction struct {
+	text      string
+	citations []Citation
+}
+
+// extract quotes the sentences that support the answer best, word for word, each
+// followed by its marker: hits[i] is presented as i+1. Without sentence vectors
+// the first sentence of the best hit, which is presented last, serves.
+func extract(question []float32, hits []retrieve.Hit) extraction {
+	var out extraction
+	best := supporting(question, hits)
+	for n, s := range best {
+		if n == maxQuotes || best[0].score-s.score > quoteGap {
+			break
+		}
+		h := hits[s.hit]
+		out.add(sentence(h, s.sentence), h, s.hit+1)
+	}
+	if last := len(hits) - 1; len(best) == 0 && last >= 0 {
+		out.add(firstSentence(hits[last]), hits[last], last+1)
+	}
+	return out
+}
+
+func firstSentence(h retrieve.Hit) string {
+	for i := range h.Chunk.Sentences {
+		if s := sentence(h, i); quotable(s) {
+			return s
+		}
+	}
+	return strings.TrimSpace(h.Chunk.Text)
+}
+
+func (e *extraction) add(quote string, h retrieve.Hit, marker int) {
+	if strings.Contains(e.text, quote) {
+		return
+	}
+	if e.text != "" {
+		e.text += "\n"
+	}
+	start := utf8.RuneCountInString(e.text)
+	e.text += quote
+	end := utf8.RuneCountInString(e.text)
+	e.text += " " + markerText(marker)
+	e.citations = append(e.citations, cite(h, marker, Quote{start, end}))
+}

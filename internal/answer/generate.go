@@ -1,0 +1,154 @@
+package answer
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// answerGenerated renders the prompt and streams what the model writes. In mode
+// KindBoth the supporting sentences go out first, while the prompt is still read.
+func (a *asking) answerGenerated(ctx context.Context, mode string) (err error) {
+	a.res.Kind = mode
+	ctx, end := a.rec.Chat(ctx, a.res.Model)
+	defer func() { end(err) }()
+	if err := a.render(ctx); err != nil {
+		return err
+	}
+	gen, offset, err := a.generate(ctx, mode)
+	a.res.FinishReason = gen.FinishReason
+	a.res.Usage.OutputTokens, a.res.Usage.CachedTokens = gen.OutputTokens, gen.CachedTokens
+	if err != nil {
+		a.res.Answer = a.text.String()
+		return fmt.Errorf("generate: %w", err)
+	}
+	for _, c := range citations(a.text.String()[offset:], a.presented(), utf8.RuneCountInString(a.text.String()[:offset])) {
+		a.citation(c)
+	}
+	if mode == KindGenerated && a.unsure(gen) {
+		a.res.Kind = KindBoth
+		a.say("\n\n")
+		a.quote()
+	}
+	a.finish()
+	return nil
+}
+
+// unsure says whether a generated answer should be backed by quotes: only when
+// the caller left the choice to us.
+func (a *asking) unsure(gen Generated) bool {
+	auto := a.req.AnswerMode == "" || a.req.AnswerMode == ModeAuto
+	return auto && gen.OutputTokens > 0 && gen.MeanLogProb < a.cfg.MinConfidence
+}
+
+// generate runs the engine. offset is where the model's own words start in the
+// answer, in bytes.
+func (a *asking) generate(ctx context.Context, mode string) (gen Generated, offset int, err error) {
+	began := false
+	gen, err = a.Generator.Generate(ctx, Generation{
+		Tokens: a.tokens, MaxTokens: a.answerTokens(), Sampling: a.sampling(), Stop: a.req.sampling().Stop,
+	}, func(e Event) {
+		a.open(e.Position)
+		if e.Queued {
+			if mode == KindBoth && a.text.Len() == 0 {
+				a.quote()
+				a.say("\n\n")
+			}
+			offset = a.text.Len()
+			return
+		}
+		if !began {
+			e.Text = strings.TrimLeftFunc(e.Text, unicode.IsSpace)
+			began = e.Text != ""
+		}
+		a.say(e.Text)
+	})
+	a.rec.Generation(ctx, gen.Times, time.Now())
+	return gen, offset, err
+}
+
+func (a *asking) answerTokens() int { return or(a.req.budget().AnswerTokens, a.cfg.AnswerTokens) }
+
+// sampling resolves the request's numbers. Greedy is the default: the same
+// question gets the same answer. Without a seed each request draws its own.
+func (a *asking) sampling() SamplingParams {
+	s := a.req.sampling()
+	p := SamplingParams{
+		Temperature: orFloat(s.Temperature, 0), TopP: orFloat(s.TopP, 1), MinP: orFloat(s.MinP, 0),
+		RepetitionPenalty: orFloat(s.RepetitionPenalty, 1), TopK: or(s.TopK, 0),
+	}
+	if s.Seed != nil {
+		p.Seed = uint64(*s.Seed)
+		return p
+	}
+	var seed [8]byte
+	rand.Read(seed[:]) // never fails (crypto/rand)
+	p.Seed = binary.LittleEndian.Uint64(seed[:])
+	return p
+}
+
+func orFloat(v *float64, fallback float64) float64 {
+	if v == nil {
+		return fallback
+	}
+	return *v
+}
+
+// open sends what stands before the first word: the place in the queue and the
+// sources.
+func (a *asking) open(position int) {
+	if !a.opened {
+		a.opened = true
+		a.sink.Queued(position)
+		a.sink.Sources(a.res.Sources)
+		return
+	}
+	if position > 0 {
+		a.sink.Queued(position)
+	}
+}
+
+// say adds text to the answer and sends it.
+func (a *asking) say(text string) {
+	if text == "" {
+		return
+	}
+	a.text.WriteString(text)
+	a.sink.Delta(text)
+	a.rec.FirstWrite(time.Now())
+}
+
+// quote adds the supporting sentences with their citations.
+func (a *asking) quote() {
+	offset := utf8.RuneCountInString(a.text.String())
+	q := extract(a.question, a.presented())
+	a.say(q.text)
+	for _, c := range q.citations {
+		c.Quote.Start += offset
+		c.Quote.End += offset
+		a.citation(c)
+	}
+}
+
+func (a *asking) citation(c Citation) {
+	a.res.Citations = append(a.res.Citations, c)
+	a.sink.Citation(c)
+}
+
+func (a *asking) finish() {
+	a.res.Answer = strings.TrimRightFunc(a.text.String(), unicode.IsSpace)
+	a.res.Sources.Cited = cited(a.res.Citations, a.presented())
+}
+
+// explain lists the candidates and, once rendered, the prompt by component.
+func (a *asking) explain() {
+	a.res.Explain = &Explain{
+		Prompt: []ExplainPart{}, Candidates: a.candidates(), Language: language(a.req.Question),
+		PredictedTTFTMS: float64(a.Generator.Pace().predict(a.res.Usage.InputTokens)) / 1e6,
+	}
+}

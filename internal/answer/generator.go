@@ -1,0 +1,99 @@
+package answer
+
+import (
+	"context"
+	"time"
+
+	"ragd/telemetry"
+)
+
+// Generator runs a prompt. It is the engine, or a remote server.
+type Generator interface {
+	// Model describes what answers.
+	Model() ModelInfo
+	// Generate runs the request and calls emit, from the calling goroutine, for
+	// everything that happens before the end. When ctx ends it returns what was
+	// generated so far with ctx's error.
+	Generate(ctx context.Context, req Generation, emit func(Event)) (Generated, error)
+	// Pace is how fast it is now.
+	Pace() Pace
+}
+
+// ModelInfo is what the road needs to know of the answer model.
+type ModelInfo struct {
+	Name   string
+	Window int // tokens of prompt and answer together
+	// Small models state what a paragraph says so unreliably that the
+	// paragraph's own sentences go first.
+	Small bool
+	// Languages are ISO 639-1 codes the model was made for; empty means any.
+	Languages []string
+}
+
+// Speaks reports whether the model was made for a language.
+func (m ModelInfo) Speaks(lang string) bool {
+	for _, l := range m.Languages {
+		if l == lang {
+			return true
+		}
+	}
+	return len(m.Languages) == 0
+}
+
+// Generation is one run of the model.
+type Generation struct {
+	Tokens    []int32
+	MaxTokens int
+	Sampling  SamplingParams
+	Stop      []string
+}
+
+// SamplingParams are the resolved numbers of a request.
+type SamplingParams struct {
+	Temperature, TopP, MinP, RepetitionPenalty float64
+	TopK                                       int
+	Seed                                       uint64
+}
+
+// Event is something that happened while generating: a place in the queue, or
+// text. A text of no bytes is not sent.
+type Event struct {
+	Queued   bool
+	Position int
+	Text     string
+}
+
+// Generated is a finished or interrupted generation.
+type Generated struct {
+	FinishReason string // stop, length, stop_string, cancelled
+	OutputTokens int
+	CachedTokens int
+	// MeanLogProb is the mean log probability of the chosen tokens.
+	MeanLogProb float64
+	Times       telemetry.EngineTimes
+}
+
+// Pace is how fast the engine is at the moment.
+type Pace struct {
+	// Prefill is prompt tokens a second, 0 while nothing was measured.
+	Prefill float64
+	// Wait is the predicted time until a new request starts.
+	Wait time.Duration
+}
+
+// within is how many prompt tokens can be read in d; 0, no limit, while nothing
+// is known.
+func (p Pace) within(d time.Duration) int {
+	if p.Prefill == 0 {
+		return 0
+	}
+	return max(1, int(p.Prefill*(d-p.Wait).Seconds()))
+}
+
+// predict is how long it takes until a prompt of n tokens is read.
+func (p Pace) predict(n int) time.Duration {
+	if p.Prefill == 0 {
+		return 0
+	}
+	return p.Wait + time.Duration(float64(n)/p.Prefill*float64(time.Second))
+}

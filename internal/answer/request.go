@@ -1,0 +1,290 @@
+package answer
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Request is one question, as POST /ask takes it. Nil numbers mean the default.
+type Request struct {
+	Question       string          `json:"question"`
+	Collection     string          `json:"collection"`
+	History        []Turn          `json:"history"`
+	ToolResults    []ToolResult    `json:"tool_results"`
+	Filters        *Filters        `json:"filters"`
+	TopK           *int            `json:"top_k"`
+	MaxChunks      *int            `json:"max_chunks"`
+	Budget         *Budget         `json:"budget"`
+	Sampling       *Sampling       `json:"sampling"`
+	ResponseFormat *ResponseFormat `json:"response_format"`
+	AnswerMode     string          `json:"answer_mode"`
+	Stream         bool            `json:"stream"`
+	Explain        bool            `json:"explain"`
+}
+
+// Turn is an earlier turn of the conversation.
+type Turn struct {
+	Role    string `json:"role"`
+	Content string `json:"content"`
+}
+
+// ToolResult is what a tool of the caller returned.
+type ToolResult struct {
+	Name    string `json:"name"`
+	Content string `json:"content"`
+}
+
+// Filters narrow the documents searched.
+type Filters struct {
+	PathPrefix string            `json:"path_prefix"`
+	Metadata   map[string]Values `json:"metadata"`
+}
+
+// Values is one string or a list of them.
+type Values []string
+
+// UnmarshalJSON reads "a" as ["a"].
+func (v *Values) UnmarshalJSON(data []byte) error {
+	var one string
+	if json.Unmarshal(data, &one) == nil {
+		*v = Values{one}
+		return nil
+	}
+	var many []string
+	if err := json.Unmarshal(data, &many); err != nil {
+		return fmt.Errorf("filters.metadata: a value is a string or a list of strings")
+	}
+	*v = many
+	return nil
+}
+
+// Detail is how much of a chunk is presented.
+type Detail string
+
+// The details.
+const (
+	DetailAuto      Detail = "auto"
+	DetailChunks    Detail = "chunks"
+	DetailSentences Detail = "sentences"
+)
+
+// Budget bounds tokens and time.
+type Budget struct {
+	// ContextTokens bounds the tokens of the evidence.
+	ContextTokens *int `json:"context_tokens"`
+	// AnswerTokens is reserved for the answer, which ends there.
+	AnswerTokens *int   `json:"answer_tokens"`
+	TTFTMS       *int   `json:"ttft_ms"`
+	Detail       Detail `json:"detail"`
+}
+
+// Sampling chooses tokens; see inference/sample for the order.
+type Sampling struct {
+	Temperature       *float64 `json:"temperature"`
+	TopP              *float64 `json:"top_p"`
+	TopK              *int     `json:"top_k"`
+	MinP              *float64 `json:"min_p"`
+	RepetitionPenalty *float64 `json:"repetition_penalty"`
+	Seed              *int64   `json:"seed"`
+	Stop              []string `json:"stop"`
+}
+
+// ResponseFormat constrains the answer's form.
+type ResponseFormat struct {
+	Type string `json:"type"`
+}
+
+// Answer modes.
+const (
+	ModeAuto     = "auto"
+	ModeGenerate = "generate"
+	ModeExtract  = "extract"
+)
+
+// The bounds of a request. They are part of the API and stand in every error.
+const (
+	MaxQuestionBytes = 64 << 10
+	MaxTopK          = 1000
+	MaxChunksLimit   = 1000
+	MaxContextTokens = 1 << 20
+	MaxAnswerTokens  = 1 << 17
+	MaxTTFTMS        = 3_600_000
+	MaxHistoryTurns  = 1000
+	MaxToolResults   = 100
+	MaxStops         = 16
+	MaxStopBytes     = 256
+	MaxNameBytes     = 256
+	MaxFilterValues  = 100
+)
+
+// Validate checks the request against its bounds; the error is an *Error with
+// code invalid and the field's name.
+func (r *Request) Validate() error {
+	if r.Collection == "" {
+		r.Collection = "default"
+	}
+	if err := r.validateText(); err != nil {
+		return err
+	}
+	if err := r.validateNumbers(); err != nil {
+		return err
+	}
+	if err := r.Filters.validate(); err != nil {
+		return err
+	}
+	return r.validateChoices()
+}
+
+func (r *Request) validateText() error {
+	switch {
+	case blank(r.Question):
+		return invalid("question", "is empty")
+	case len(r.Question) > MaxQuestionBytes:
+		return &Error{Code: TooLarge, Field: "question", Message: fmt.Sprintf("question: %d bytes, at most %d are allowed", len(r.Question), MaxQuestionBytes)}
+	case len(r.Collection) > MaxNameBytes:
+		return invalid("collection", fmt.Sprintf("%d bytes, at most %d are allowed", len(r.Collection), MaxNameBytes))
+	case len(r.History) > MaxHistoryTurns:
+		return invalid("history", fmt.Sprintf("%d turns, at most %d are allowed", len(r.History), MaxHistoryTurns))
+	case len(r.ToolResults) > MaxToolResults:
+		return invalid("tool_results", fmt.Sprintf("%d results, at most %d are allowed", len(r.ToolResults), MaxToolResults))
+	}
+	for field, text := range map[string]string{"question": r.Question, "collection": r.Collection} {
+		if err := cleanText(field, text); err != nil {
+			return err
+		}
+	}
+	for i, t := range r.History {
+		if t.Role != "user" && t.Role != "assistant" {
+			return invalid(fmt.Sprintf("history[%d].role", i), fmt.Sprintf("%q is not user or assistant", t.Role))
+		}
+		if err := cleanText(fmt.Sprintf("history[%d].content", i), t.Content); err != nil {
+			return err
+		}
+	}
+	for i, t := range r.ToolResults {
+		if err := cleanText(fmt.Sprintf("tool_results[%d]", i), t.Name+t.Content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Request) validateNumbers() error {
+	b, s := r.budget(), r.sampling()
+	for _, n := range []struct {
+		field       string
+		value       *int
+		least, most int
+	}{
+		{"top_k", r.TopK, 1, MaxTopK},
+		{"max_chunks", r.MaxChunks, 1, MaxChunksLimit},
+		{"budget.context_tokens", b.ContextTokens, 1, MaxContextTokens},
+		{"budget.answer_tokens", b.AnswerTokens, 1, MaxAnswerTokens},
+		{"budget.ttft_ms", b.TTFTMS, 1, MaxTTFTMS},
+		{"sampling.top_k", s.TopK, 0, math.MaxInt32},
+	} {
+		if n.value != nil && (*n.value < n.least || *n.value > n.most) {
+			return invalid(n.field, fmt.Sprintf("%d is not between %d and %d", *n.value, n.least, n.most))
+		}
+	}
+	for _, n := range []struct {
+		field       string
+		value       *float64
+		least, most float64
+	}{
+		{"sampling.temperature", s.Temperature, 0, 10},
+		{"sampling.top_p", s.TopP, 0, 1},
+		{"sampling.min_p", s.MinP, 0, 1},
+		{"sampling.repetition_penalty", s.RepetitionPenalty, 0.1, 10},
+	} {
+		if n.value != nil && !(*n.value >= n.least && *n.value <= n.most) {
+			return invalid(n.field, fmt.Sprintf("%g is not between %g and %g", *n.value, n.least, n.most))
+		}
+	}
+	return nil
+}
+
+func (r *Request) validateChoices() error {
+	s := r.sampling()
+	if len(s.Stop) > MaxStops {
+		return invalid("sampling.stop", fmt.Sprintf("%d strings, at most %d are allowed", len(s.Stop), MaxStops))
+	}
+	for i, stop := range s.Stop {
+		field := fmt.Sprintf("sampling.stop[%d]", i)
+		if stop == "" || len(stop) > MaxStopBytes {
+			return invalid(field, fmt.Sprintf("%d bytes, it must have 1 to %d", len(stop), MaxStopBytes))
+		}
+		if err := cleanText(field, stop); err != nil {
+			return err
+		}
+	}
+	switch r.AnswerMode {
+	case "", ModeAuto, ModeGenerate, ModeExtract:
+	default:
+		return invalid("answer_mode", fmt.Sprintf("%q is not auto, generate or extract", r.AnswerMode))
+	}
+	switch d := r.budget().Detail; d {
+	case "", DetailAuto, DetailChunks, DetailSentences:
+	default:
+		return invalid("budget.detail", fmt.Sprintf("%q is not auto, chunks or sentences", d))
+	}
+	if r.ResponseFormat != nil && r.ResponseFormat.Type != "text" {
+		return invalid("response_format.type", fmt.Sprintf("%q is not supported by this model; use text", r.ResponseFormat.Type))
+	}
+	return nil
+}
+
+func (f *Filters) validate() error {
+	if f == nil {
+		return nil
+	}
+	if err := cleanText("filters.path_prefix", f.PathPrefix); err != nil {
+		return err
+	}
+	for key, values := range f.Metadata {
+		field := "filters.metadata"
+		if key == "" || len(values) == 0 || len(values) > MaxFilterValues {
+			return invalid(field, fmt.Sprintf("key %q has %d values, 1 to %d are allowed", key, len(values), MaxFilterValues))
+		}
+		if err := cleanText(field, key+strings.Join(values, "")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Request) budget() Budget {
+	if r.Budget == nil {
+		return Budget{}
+	}
+	return *r.Budget
+}
+
+func (r *Request) sampling() Sampling {
+	if r.Sampling == nil {
+		return Sampling{}
+	}
+	return *r.Sampling
+}
+
+// cleanText refuses what PostgreSQL and JSON cannot carry.
+func cleanText(field, text string) error {
+	if !utf8.ValidString(text) {
+		return invalid(field, "is not valid UTF-8")
+	}
+	if strings.ContainsRune(text, 0) {
+		return invalid(field, "holds a NUL character (U+0000)")
+	}
+	return nil
+}
+
+// blank reports whether nothing in the text can be seen.
+func blank(text string) bool {
+	return strings.IndexFunc(text, func(r rune) bool {
+		return unicode.IsGraphic(r) && !unicode.IsSpace(r) && !unicode.Is(unicode.Other_Default_Ignorable_Code_Point, r)
+	}) < 0
+}

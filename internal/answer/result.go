@@ -1,0 +1,115 @@
+package answer
+
+import (
+	"ragd/prompt/budget"
+	"ragd/retrieve"
+	"ragd/telemetry"
+)
+
+// Kinds of answers.
+const (
+	KindGenerated = "generated" // written by the model
+	KindExtracted = "extracted" // sentences of the documents, word for word
+	KindBoth      = "both"      // extracted sentences, then the model's own words
+)
+
+// Result is the answer body of POST /ask.
+type Result struct {
+	ID              string            `json:"id"`
+	TraceID         string            `json:"trace_id"`
+	Answer          string            `json:"answer"`
+	Kind            string            `json:"answer_kind"`
+	Refused         bool              `json:"refused"`
+	FinishReason    string            `json:"finish_reason"`
+	Model           string            `json:"model"`
+	Citations       []Citation        `json:"citations"`
+	Sources         Sources           `json:"sources"`
+	Usage           Usage             `json:"usage"`
+	Timings         telemetry.Timings `json:"timings"`
+	RetrievedChunks int               `json:"retrieved_chunks"`
+	UsedChunks      int               `json:"used_chunks"`
+	Explain         *Explain          `json:"explain,omitempty"`
+}
+
+// Citation ties part of the answer to the chunk that supports it.
+type Citation struct {
+	Marker   int      `json:"marker"`
+	ChunkID  int64    `json:"chunk_id"`
+	Document string   `json:"document"`
+	Title    string   `json:"title"`
+	Heading  []string `json:"heading"`
+	Page     int      `json:"page,omitempty"`
+	Quote    Quote    `json:"quote"`
+}
+
+// Quote is the part of the answer that a citation supports, in characters
+// (Unicode code points) from its start.
+type Quote struct {
+	Start int `json:"start"`
+	End   int `json:"end"`
+}
+
+// Source is a chunk as it is listed for the reader.
+type Source struct {
+	Marker   int      `json:"marker,omitempty"`
+	ChunkID  int64    `json:"chunk_id"`
+	Document string   `json:"document"`
+	Title    string   `json:"title"`
+	Heading  []string `json:"heading"`
+	Page     int      `json:"page,omitempty"`
+	Score    float32  `json:"score"`
+	// Truncated: the only evidence was longer than the room and was cut at a sentence.
+	Truncated bool `json:"truncated,omitempty"`
+	// Sentences: the supporting sentences stand for the whole chunk.
+	Sentences bool   `json:"sentences,omitempty"`
+	Text      string `json:"text,omitempty"`
+}
+
+// Sources lists chunks by how far they came.
+type Sources struct {
+	Retrieved []Source `json:"retrieved"`
+	Presented []Source `json:"presented"`
+	Cited     []Source `json:"cited"`
+}
+
+// Usage is the token ledger and its totals.
+type Usage struct {
+	InputTokens  int           `json:"input_tokens"`
+	OutputTokens int           `json:"output_tokens"`
+	CachedTokens int           `json:"cached_tokens"`
+	Ledger       budget.Ledger `json:"ledger"`
+}
+
+// Explain is added when the request asks for it.
+type Explain struct {
+	Prompt     []ExplainPart `json:"prompt"`
+	Candidates []Candidate   `json:"candidates"`
+	// PredictedTTFTMS stands beside timings.ttft_ms; 0 when no rate was known yet.
+	PredictedTTFTMS float64 `json:"predicted_ttft_ms,omitempty"`
+	Language        string  `json:"language"`
+}
+
+// ExplainPart is a run of the rendered prompt.
+type ExplainPart struct {
+	Component string `json:"component"`
+	Index     int    `json:"index"`
+	Scaffold  bool   `json:"scaffold"`
+	Text      string `json:"text"`
+}
+
+// Candidate is one retrieved chunk's way through the road: its scores, and why
+// it was not presented.
+type Candidate struct {
+	Source
+	Scores  retrieve.Scores `json:"scores"`
+	Dropped string          `json:"dropped,omitempty"`
+}
+
+// Sink receives what can be shown before the answer is complete. Its methods are
+// called from one goroutine, in the order of DESIGN §3.
+type Sink interface {
+	Queued(position int)
+	Sources(s Sources)
+	Delta(text string)
+	Citation(c Citation)
+}

@@ -1,0 +1,191 @@
+package answer
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"ragd/prompt"
+	"ragd/prompt/budget"
+	"ragd/rerank"
+	"ragd/retrieve"
+	"ragd/telemetry"
+)
+
+// asking is one question on its way.
+type asking struct {
+	*Service
+	req  Request
+	rec  *telemetry.Request
+	sink Sink
+	res  *Result
+
+	question []float32
+	hits     []retrieve.Hit // as retrieved
+	kept     []retrieve.Hit // worth presenting, best first
+	drops    []rerank.Drop
+	history  []prompt.Turn // oldest first
+	costs    costs
+	plan     *budget.Plan
+	view     []view // presented, in the order of the prompt
+	tokens   []int32
+	scratch  []int32
+
+	text   strings.Builder // the answer so far
+	opened bool
+}
+
+// run is the question road.
+func (a *asking) run(ctx context.Context) error {
+	if err := a.measure(ctx); err != nil {
+		return err
+	}
+	if err := a.findEvidence(ctx); err != nil {
+		return err
+	}
+	if err := a.pack(ctx); err != nil {
+		return err
+	}
+	if len(a.view) == 0 {
+		a.refuse()
+		return nil
+	}
+	mode := a.mode()
+	if mode == KindExtracted {
+		a.answerExtracted()
+		return nil
+	}
+	return a.answerGenerated(ctx, mode)
+}
+
+// findEvidence is embed → retrieve → rerank.
+func (a *asking) findEvidence(ctx context.Context) error {
+	q, err := a.retrieve(ctx)
+	if err != nil {
+		return err
+	}
+	a.res.RetrievedChunks = len(a.hits)
+	ctx, end := a.rec.Begin(ctx, telemetry.StageRerank, a.Reranker.Name())
+	a.kept, a.drops, err = a.Reranker.Rerank(ctx, q, a.hits)
+	end(err)
+	for _, h := range a.hits {
+		a.res.Sources.Retrieved = append(a.res.Sources.Retrieved, source(h, 0))
+	}
+	return err
+}
+
+func (a *asking) retrieve(ctx context.Context) (q retrieve.Query, err error) {
+	ctx, end := a.rec.Begin(ctx, telemetry.StageRetrieval, a.req.Collection)
+	defer func() { end(err) }()
+	if a.question, err = a.embed(ctx); err != nil {
+		return q, err
+	}
+	q = a.query()
+	ctx, endDense := a.rec.Begin(ctx, telemetry.StageDense, "")
+	a.hits, err = a.Retriever.Retrieve(ctx, q)
+	endDense(err)
+	if err != nil {
+		return q, fmt.Errorf("retrieve: %w", err)
+	}
+	for i := range a.hits {
+		a.hits[i].Scores.Fused = a.hits[i].Scores.Dense
+	}
+	return q, nil
+}
+
+func (a *asking) embed(ctx context.Context) ([]float32, error) {
+	ctx, end := a.rec.Begin(ctx, telemetry.StageEmbed, a.Embedder.Model())
+	v, _, err := a.Embedder.EmbedQuery(ctx, a.req.Question)
+	end(err)
+	if err != nil {
+		return nil, fmt.Errorf("embed the question: %w", err)
+	}
+	return v, nil
+}
+
+func (a *asking) query() retrieve.Query {
+	q := retrieve.Query{
+		Text: a.req.Question, Vector: a.question, Model: a.Embedder.Model(),
+		Collection: a.req.Collection, Limit: or(a.req.TopK, a.cfg.TopK),
+	}
+	if f := a.req.Filters; f != nil {
+		q.Filters = retrieve.Filters{PathPrefix: f.PathPrefix, Metadata: map[string][]string{}}
+		for k, v := range f.Metadata {
+			q.Filters.Metadata[k] = v
+		}
+	}
+	return q
+}
+
+// mode is what kind of answer this question gets (DESIGN §8).
+func (a *asking) mode() string {
+	m := a.Generator.Model()
+	switch a.req.AnswerMode {
+	case ModeGenerate:
+		return KindGenerated
+	case ModeExtract:
+		return KindExtracted
+	}
+	switch {
+	case !m.Speaks(language(a.req.Question)):
+		return KindExtracted
+	case m.Small:
+		return KindBoth
+	}
+	return KindGenerated
+}
+
+// refuse answers that the documents do not say.
+func (a *asking) refuse() {
+	a.res.Refused, a.res.Kind, a.res.FinishReason = true, KindExtracted, "stop"
+	a.setLedger(a.unprefilled())
+	a.open(0)
+	a.say(refusal(language(a.req.Question)))
+	a.res.Answer = a.text.String()
+}
+
+// answerExtracted quotes the documents and runs no model.
+func (a *asking) answerExtracted() {
+	a.res.Kind, a.res.FinishReason = KindExtracted, "stop"
+	a.setLedger(a.unprefilled())
+	a.open(0)
+	a.quote()
+	a.finish()
+}
+
+// unprefilled is the plan's ledger for an answer that the engine had no part in:
+// it was given no tokens, so every component is 0.
+func (a *asking) unprefilled() budget.Ledger { return a.plan.Measured(nil) }
+
+// setLedger puts the ledger into the result. Its lists are never null in JSON.
+func (a *asking) setLedger(l budget.Ledger) {
+	if l.Evidence == nil {
+		l.Evidence = []budget.Item{}
+	}
+	if l.Dropped == nil {
+		l.Dropped = []budget.Dropped{}
+	}
+	a.res.Usage.Ledger = l
+	a.res.Usage.InputTokens = l.Input()
+	a.res.UsedChunks = len(a.view)
+	for i, v := range a.view {
+		a.res.Sources.Presented = append(a.res.Sources.Presented, v.source(i+1))
+	}
+	if a.req.Explain {
+		a.explain()
+	}
+}
+
+func refusal(lang string) string {
+	if lang == "ko" {
+		return "문서에서 이 질문에 대한 근거를 찾지 못했습니다."
+	}
+	return "The documents hold no evidence for this question."
+}
+
+func or(v *int, fallback int) int {
+	if v == nil {
+		return fallback
+	}
+	return *v
+}

@@ -1,0 +1,169 @@
+// Package answer is the question road: embed → retrieve → rerank → budget →
+// render → queue → prefill → decode → stream.
+package answer
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"ragd/prompt"
+	"ragd/prompt/chat"
+	"ragd/rerank"
+	"ragd/retrieve"
+	"ragd/telemetry"
+)
+
+// Deps are the stages of the road.
+type Deps struct {
+	Embedder  retrieve.Embedder
+	Retriever retrieve.Retriever
+	Reranker  *rerank.Reranker
+	Template  *chat.Template
+	Tokenizer prompt.Tokenizer
+	Generator Generator
+	Telemetry *telemetry.Telemetry
+}
+
+// Config holds the defaults a request may override.
+type Config struct {
+	// System is the operator's system message; empty for the built-in one.
+	System        string
+	TopK          int
+	MaxChunks     int
+	ContextTokens int
+	AnswerTokens  int
+	// BOS and EOS are the spellings the chat template may write.
+	BOS, EOS string
+	// BOSToken is the id every prompt starts with, -1 for none.
+	BOSToken int32
+	// MinConfidence is the mean log probability under which a generated answer
+	// is followed by the sentences that support it.
+	MinConfidence float64
+}
+
+// Service answers questions. It is safe for concurrent use.
+type Service struct {
+	Deps
+	cfg Config
+}
+
+// New checks that every stage is there.
+func New(deps Deps, cfg Config) (*Service, error) {
+	if deps.Embedder == nil || deps.Retriever == nil || deps.Reranker == nil || deps.Template == nil ||
+		deps.Tokenizer == nil || deps.Generator == nil || deps.Telemetry == nil {
+		return nil, errors.New("answer: a stage of the road is missing")
+	}
+	return &Service{deps, cfg}, nil
+}
+
+// Ask answers one question. received is when the request arrived. The result is
+// never nil: with an error it still holds the ids and what was measured.
+func (s *Service) Ask(ctx context.Context, received time.Time, req Request, sink Sink) (*Result, error) {
+	if err := req.Validate(); err != nil {
+		return &Result{TraceID: s.Reject(ctx, received, err)}, err
+	}
+	ctx, rec := s.Telemetry.Begin(ctx, route, received)
+	a := &asking{Service: s, req: req, rec: rec, sink: sink, res: newResult(rec.TraceID(), s.Generator.Model().Name)}
+	err := a.run(ctx)
+	if err != nil {
+		err = AsError(err)
+		a.res.FinishReason = finishOf(err, a.res.FinishReason)
+	}
+	a.res.Timings = rec.Timings(time.Now())
+	rec.End(context.WithoutCancel(ctx), a.res.Timings, a.summary(err))
+	return a.res, err
+}
+
+const route = "POST /ask"
+
+// Reject records a request that was refused before it was asked.
+func (s *Service) Reject(ctx context.Context, received time.Time, err error) string {
+	ctx, rec := s.Telemetry.Begin(ctx, route, received)
+	rec.End(ctx, rec.Timings(time.Now()), telemetry.Summary{ID: newID(), Outcome: telemetry.Rejected, ErrorCode: string(AsError(err).Code)})
+	return rec.TraceID()
+}
+
+// newResult has empty lists rather than null ones.
+func newResult(traceID, model string) *Result {
+	return &Result{
+		ID: newID(), TraceID: traceID, Model: model, Kind: KindGenerated,
+		Citations: []Citation{},
+		Sources:   Sources{Retrieved: []Source{}, Presented: []Source{}, Cited: []Source{}},
+	}
+}
+
+func newID() string { return "ask_" + strings.ToLower(rand.Text()) }
+
+// finishOf is the finish reason of a request that ended in an error.
+func finishOf(err error, sofar string) string {
+	if AsError(err).Code == Cancelled {
+		return "cancelled"
+	}
+	return sofar
+}
+
+func (a *asking) summary(err error) telemetry.Summary {
+	sum := telemetry.Summary{
+		ID: a.res.ID, Collection: a.req.Collection, Model: a.res.Model, Outcome: telemetry.Answered,
+		AnswerKind: a.res.Kind, FinishReason: a.res.FinishReason,
+		InputTokens: a.res.Usage.InputTokens, OutputTokens: a.res.Usage.OutputTokens, CachedTokens: a.res.Usage.CachedTokens,
+		RetrievedChunks: a.res.RetrievedChunks, UsedChunks: a.res.UsedChunks,
+		Question: a.req.Question, Answer: a.res.Answer,
+	}
+	if a.res.Refused {
+		sum.Outcome = telemetry.Refused
+	}
+	if err != nil {
+		code := AsError(err).Code
+		sum.ErrorCode, sum.Outcome = string(code), outcomes[code]
+	}
+	return sum
+}
+
+// outcomes maps error codes to the few values a metric label takes.
+var outcomes = map[Code]telemetry.Outcome{
+	Invalid: telemetry.Rejected, NotFound: telemetry.Rejected, TooLarge: telemetry.Rejected, OverBudget: telemetry.Rejected,
+	Busy: telemetry.Rejected, Cancelled: telemetry.Cancelled, Timeout: telemetry.TimedOut,
+	Unavailable: telemetry.Failed, Internal: telemetry.Failed,
+}
+
+// SearchRequest is retrieval without generation.
+type SearchRequest struct {
+	Query      string   `json:"query"`
+	Collection string   `json:"collection"`
+	TopK       *int     `json:"top_k"`
+	Filters    *Filters `json:"filters"`
+}
+
+// SearchResult lists candidates as the answer road would see them.
+type SearchResult struct {
+	TraceID string            `json:"trace_id"`
+	Results []Candidate       `json:"results"`
+	Timings telemetry.Timings `json:"timings"`
+}
+
+// Search retrieves and reranks.
+func (s *Service) Search(ctx context.Context, req SearchRequest) (*SearchResult, error) {
+	received := time.Now()
+	ask := Request{Question: req.Query, Collection: req.Collection, TopK: req.TopK, Filters: req.Filters}
+	if err := ask.Validate(); err != nil {
+		e := AsError(err)
+		if e.Field == "question" {
+			e = &Error{Code: e.Code, Field: "query", Message: strings.Replace(e.Message, "question", "query", 1)}
+		}
+		return nil, e
+	}
+	ctx, rec := s.Telemetry.Begin(ctx, "POST /v1/search", received)
+	a := &asking{Service: s, req: ask, rec: rec, res: newResult(rec.TraceID(), "")}
+	err := a.findEvidence(ctx)
+	t := rec.Timings(time.Now())
+	rec.End(context.WithoutCancel(ctx), t, a.summary(err))
+	if err != nil {
+		return nil, AsError(fmt.Errorf("search: %w", err))
+	}
+	return &SearchResult{TraceID: rec.TraceID(), Results: a.candidates(), Timings: t}, nil
+}
