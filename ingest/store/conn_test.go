@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +17,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"ragd/ingest/store"
+	"ragd/internal/localpg"
 	"ragd/internal/testenv"
+	"ragd/migrations"
 )
 
 func TestIsConnectionError(t *testing.T) {
@@ -104,6 +107,70 @@ func TestServerComesBack(t *testing.T) {
 	}
 	if n, err := s.Counts(t.Context()); err != nil || n.Documents != 2 {
 		t.Errorf("%+v, %v", n, err)
+	}
+}
+
+// TestRestart stops and starts a real server under a warm pool.
+func TestRestart(t *testing.T) {
+	dir, err := os.MkdirTemp("", "store-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	start := func() *localpg.Server {
+		pg, err := localpg.Start(t.Context(), localpg.Config{Install: testenv.Model(t, "postgres"), Data: dir + "/pg"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pg
+	}
+	pg := start()
+	cfg, err := store.PoolConfig(pg.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool, err := pgxpool.NewWithConfig(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	if err := migrations.Up(t.Context(), pool); err != nil {
+		t.Fatal(err)
+	}
+	s := store.New(pool, tenant)
+	put(t, s, "default", encoded("a.md", "one"))
+	warm(t, pool)
+	if err := pg.Stop(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	if _, err := s.Counts(t.Context()); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("while down: %v, want ErrUnavailable", err)
+	}
+	if took := time.Since(begin); took > 2*time.Second {
+		t.Errorf("it took %v to notice", took)
+	}
+	pg = start()
+	defer pg.Stop(context.Background())
+	g, ctx := errgroup.WithContext(t.Context())
+	for i := range 10 {
+		g.Go(func() error {
+			_, err := s.Put(ctx, "default", model, recipe, encoded(fmt.Sprintf("%d.md", i), "text"))
+			return err
+		})
+		g.Go(func() error {
+			_, err := s.Documents(ctx, "default")
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		t.Error(err)
+	}
+	if n, err := s.Counts(t.Context()); err != nil || n.Documents != 11 {
+		t.Errorf("after the restart: %+v, %v", n, err)
 	}
 }
 

@@ -139,27 +139,39 @@ func (r *Retriever) collectionModels(ctx context.Context, tx pgx.Tx, collection 
 	if !storable(collection) {
 		return nil, retrieve.ErrNoCollection
 	}
-	var id int64
-	err := tx.QueryRow(ctx, "SELECT id FROM ragd.collections WHERE tenant = $1 AND name = $2", r.tenant, collection).Scan(&id)
-	if errors.Is(err, pgx.ErrNoRows) {
+	rows, err := tx.Query(ctx, `
+		SELECT c.id, m.id, m.name, m.dim, cm.chunks
+		FROM ragd.collections c
+		LEFT JOIN ragd.collection_models cm ON cm.collection_id = c.id AND cm.chunks > 0
+		LEFT JOIN ragd.models m ON m.id = cm.model_id
+		WHERE c.tenant = $1 AND c.name = $2
+		ORDER BY cm.chunks DESC, m.id`, r.tenant, collection)
+	if err != nil {
+		return nil, err
+	}
+	list, err := pgx.CollectRows(rows, scanModel)
+	if err != nil {
+		return nil, err
+	}
+	if len(list) == 0 {
 		return nil, retrieve.ErrNoCollection
 	}
-	if err != nil {
-		return nil, err
+	if list[0].chunks == 0 { // the collection alone, without a model
+		return nil, nil
 	}
-	rows, err := tx.Query(ctx, `
-		SELECT m.id, m.name, m.dim, cm.chunks
-		FROM ragd.collection_models cm JOIN ragd.models m ON m.id = cm.model_id
-		WHERE cm.collection_id = $1 AND cm.chunks > 0
-		ORDER BY cm.chunks DESC, m.id`, id)
-	if err != nil {
-		return nil, err
-	}
-	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (model, error) {
-		m := model{collection: id}
-		err := row.Scan(&m.id, &m.name, &m.dim, &m.chunks)
+	return list, nil
+}
+
+func scanModel(row pgx.CollectableRow) (model, error) {
+	var m model
+	var id, dim *int32
+	var name *string
+	var chunks *int64
+	if err := row.Scan(&m.collection, &id, &name, &dim, &chunks); err != nil || id == nil {
 		return m, err
-	})
+	}
+	m.id, m.name, m.dim, m.chunks = *id, *name, int(*dim), *chunks
+	return m, nil
 }
 
 // pick finds the query's model among those of the collection.
