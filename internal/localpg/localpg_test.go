@@ -276,6 +276,27 @@ func TestStalePidFile(t *testing.T) {
 	}
 }
 
+func TestRunningURL(t *testing.T) {
+	data := seededFolder(t)
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(data, link); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := localpg.RunningURL(data); !errors.Is(err, localpg.ErrNotRunning) {
+		t.Errorf("before the start: %v, want ErrNotRunning", err)
+	}
+	s := start(t, data)
+	for _, dir := range []string{data, link} {
+		if url, err := localpg.RunningURL(dir); err != nil || url != s.URL() {
+			t.Errorf("%s: %q (%v), want %q", dir, url, err, s.URL())
+		}
+	}
+	stop(t, s)
+	if _, err := localpg.RunningURL(data); !errors.Is(err, localpg.ErrNotRunning) {
+		t.Errorf("after the stop: %v, want ErrNotRunning", err)
+	}
+}
+
 func TestUnfinishedInit(t *testing.T) {
 	data := dataFolder(t)
 	if err := os.MkdirAll(filepath.Join(data, "pgdata.new", "base"), 0o755); err != nil {
