@@ -261,6 +261,17 @@ func TestUnbrokenText(t *testing.T) {
 	}
 }
 
+// TestHostileMarkup holds that no markup makes a chunk too long or a run slow.
+func TestHostileMarkup(t *testing.T) {
+	for _, text := range []string{
+		strings.Repeat("`", 5000) + "\ncode\n", "```" + strings.Repeat("info ", 500) + "\n" + strings.Repeat("line of code\n", 200),
+		strings.Repeat(">", 5000) + " x", strings.Repeat("[a]: /x\n", 2000), strings.Repeat("[", 5000), strings.Repeat("a|", 500) + "\n" + strings.Repeat("-|", 500) + "\n" + strings.Repeat("b|", 500),
+		"# " + strings.Repeat("head ", 2000) + "\n\n" + strings.Repeat("## s\n\ntext\n\n", 200),
+	} {
+		cut(t, small, text, true)
+	}
+}
+
 func TestConfigIsChecked(t *testing.T) {
 	for _, c := range []chunk.Config{
 		{Target: 100, Max: 512, Overlap: 100}, {Target: 100, Max: 512, Overlap: 101}, {Target: 100, Max: 512, Overlap: -1},

@@ -9,16 +9,20 @@ import (
 
 var fenceOpen = regexp.MustCompile("(`{3,}|~{3,})[ \t]*([^\n]*)")
 
+// fenceMarker is the longest marker that is restored; a longer one would take
+// its room from the code, and such a fence is cut like prose.
+const fenceMarker = 12
+
 // cutFence cuts a code fence that is longer than a chunk at line ends. Every
 // piece is a fence of its own, with the marker and the language of the first line.
 func (c *Chunker) cutFence(out []unit, text string, b markdown.Block, room int) []unit {
 	first := b.Start + lineLen(text[b.Start:b.End])
 	m := fenceOpen.FindStringSubmatch(text[b.Start:first])
-	if m == nil {
+	if m == nil || len(m[1]) > fenceMarker {
 		return c.cutProse(out, text, b.Start, b.End, room)
 	}
 	open, closing := m[1]+m[2]+"\n", "\n"+m[1]
-	if c.cost(open) > room/4 {
+	if len(open) > certain*room || c.cost(open) > room/4 {
 		open = m[1] + "\n"
 	}
 	limit := max(room-c.cost(open)-c.cost(closing), room/4)

@@ -2,6 +2,7 @@ package source_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -172,6 +173,31 @@ func TestFrontMatter(t *testing.T) {
 	d := mustExtract(t, "m.md", []byte("---\ntitle: [broken\n---\nThe text stays.\n"))
 	if d.Text != "The text stays.\n" || d.Metadata != nil || len(d.Warnings) != 1 || !strings.Contains(d.Warnings[0], "front matter") {
 		t.Errorf("broken YAML: %+v", d)
+	}
+}
+
+// TestFrontMatterIsBounded holds that no YAML costs more than its metadata.
+func TestFrontMatterIsBounded(t *testing.T) {
+	var aliases strings.Builder
+	aliases.WriteString("a0: &a0 {x: {}}\n")
+	for i := range 40 {
+		fmt.Fprintf(&aliases, "a%d: &a%d {x: *a%d, y: *a%d}\n", i+1, i+1, i, i)
+	}
+	var many strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&many, "key%d: v\n", i)
+	}
+	for name, front := range map[string]string{
+		"aliases": aliases.String(), "many": many.String(), "open": "a: " + strings.Repeat("[", 8000) + "\n", "long": "a: " + strings.Repeat("x", 9000) + "\n",
+	} {
+		d := mustExtract(t, "m.md", []byte("---\n"+front+"---\nBody.\n"))
+		if d.Text != "Body.\n" || len(d.Metadata) > 64 || name != "long" && len(d.Warnings) == 0 {
+			t.Errorf("%s: %d keys, warnings %q, text %.40q", name, len(d.Metadata), d.Warnings, d.Text)
+		}
+	}
+	long := "---\na: b\n" + strings.Repeat("c: d\n", 9000) + "---\nBody.\n"
+	if d := mustExtract(t, "m.md", []byte(long)); d.Text != long {
+		t.Error("a block beyond the bound was taken for front matter")
 	}
 }
 

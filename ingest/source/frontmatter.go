@@ -13,11 +13,14 @@ import (
 	"ragd/ingest"
 )
 
-// Bounds of a front matter block: more is no front matter, or not kept.
+// Bounds of a front matter block: a longer one is body, and what is beyond the
+// others is not kept. The YAML parser needs much time for deeply nested or
+// broken input of 60 KB, so the block is kept small.
 const (
-	frontMatterBytes = 64 << 10
+	frontMatterBytes = 16 << 10
 	metadataKeys     = 64
 	metadataValue    = 1 << 10
+	metadataNodes    = 1 << 10 // values looked at: aliases can repeat without end
 )
 
 var frontMatterKey = regexp.MustCompile(`(?m)^["']?[\p{L}\p{N}_. -]+["']?[ \t]*:(?:[ \t]|$)`)
@@ -65,12 +68,13 @@ func readFrontMatter(d *ingest.Document, front string) {
 		warn(d, "front matter is not valid YAML and was left out: %s", firstLine(err.Error()))
 		return
 	}
-	for _, k := range slices.Sorted(maps.Keys(keys)) {
-		if len(d.Metadata) >= metadataKeys {
-			warn(d, "front matter holds more than %d keys; the rest was left out", metadataKeys)
-			break
-		}
-		flatten(d, k, keys[k])
+	f := flattener{metadata: make(map[string]any), nodes: metadataNodes}
+	f.mapping("", keys)
+	if f.full {
+		warn(d, "front matter holds more than %d keys or %d values; the rest was left out", metadataKeys, metadataNodes)
+	}
+	if len(f.metadata) > 0 {
+		d.Metadata = f.metadata
 	}
 	if t, ok := d.Metadata["title"].(string); ok {
 		d.Title = strings.TrimSpace(t)
@@ -88,36 +92,51 @@ func unmarshalYAML(s string, into *map[string]any) (err error) {
 	return yaml.Unmarshal([]byte(s), into)
 }
 
-// flatten stores scalars as strings, lists as lists of strings and nested keys
-// with a dot between.
-func flatten(d *ingest.Document, key string, value any) {
-	if key == "" || len(key) > metadataValue {
-		return
+// flattener stores scalars as strings, lists as lists of strings and nested
+// keys with a dot between, in the order of the keys.
+type flattener struct {
+	metadata map[string]any
+	nodes    int // still allowed to be looked at
+	full     bool
+}
+
+func (f *flattener) mapping(prefix string, m map[string]any) {
+	for _, k := range slices.Sorted(maps.Keys(m)) {
+		if f.nodes--; f.nodes < 0 || len(f.metadata) >= metadataKeys {
+			f.full = true
+			return
+		}
+		if k != "" && len(prefix)+len(k) <= metadataValue {
+			f.value(prefix+k, m[k])
+		}
 	}
-	if d.Metadata == nil {
-		d.Metadata = make(map[string]any)
-	}
+}
+
+func (f *flattener) value(key string, value any) {
 	switch v := value.(type) {
-	case nil:
 	case map[string]any:
-		for _, k := range slices.Sorted(maps.Keys(v)) {
-			if len(d.Metadata) < metadataKeys {
-				flatten(d, key+"."+k, v[k])
-			}
-		}
+		f.mapping(key+".", v)
 	case []any:
-		var list []string
-		for _, item := range v {
-			if s, ok := scalar(item); ok && len(list) < metadataKeys {
-				list = append(list, s)
-			}
-		}
-		d.Metadata[key] = list
+		f.metadata[key] = f.list(v)
 	default:
 		if s, ok := scalar(v); ok {
-			d.Metadata[key] = s
+			f.metadata[key] = s
 		}
 	}
+}
+
+func (f *flattener) list(items []any) []string {
+	var out []string
+	for _, item := range items {
+		if f.nodes--; f.nodes < 0 {
+			f.full = true
+			break
+		}
+		if s, ok := scalar(item); ok {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 func scalar(v any) (string, bool) {

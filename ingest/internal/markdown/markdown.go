@@ -42,8 +42,13 @@ type Block struct {
 }
 
 // Blocks returns the blocks of src in order. They cover it from the first
-// block to the end; a text without any block gives none.
+// block to the end; a text without any block gives none. A text with quotes or
+// lists nested beyond reason is one paragraph: the parser's time grows with the
+// square of the depth.
 func Blocks(src string) []Block {
+	if tooDeep(src) {
+		return []Block{{Kind: Paragraph, End: len(src)}}
+	}
 	b := []byte(src)
 	doc := newParser().Parse(text.NewReader(b))
 	var out []Block
@@ -53,15 +58,51 @@ func Blocks(src string) []Block {
 	return tile(out, src, len(src))
 }
 
-// newParser parses blocks only: without inline parsers the cost is linear and
-// text is never rewritten.
+// newParser parses blocks only: without inline parsers and link definitions
+// (which stay paragraphs) the cost is linear and text is never rewritten.
 func newParser() parser.Parser {
-	tables := util.Prioritized(extension.NewTableParagraphTransformer(), 200)
 	return parser.NewParser(
 		parser.WithBlockParsers(parser.DefaultBlockParsers()...),
-		parser.WithParagraphTransformers(append(parser.DefaultParagraphTransformers(), tables)...),
+		parser.WithParagraphTransformers(util.Prioritized(extension.NewTableParagraphTransformer(), 200)),
 	)
 }
+
+// Bounds of nesting: marks of quotes and lists at the start of a line, and
+// their indentation.
+const (
+	maxMarks  = 60
+	maxIndent = 200
+)
+
+func tooDeep(src string) bool {
+	for line := range strings.Lines(src) {
+		if marks, indent := containers(line); (marks > maxMarks || indent > maxIndent) && strings.Trim(line, "-*+ \t\n") != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// containers counts the marks that open quotes and list items at the start of
+// a line, and the blanks before the last of them.
+func containers(line string) (marks, indent int) {
+	blanks := 0
+	for i := 0; i+1 < len(line); i++ {
+		blank := line[i+1] == ' ' || line[i+1] == '\t'
+		switch c := line[i]; {
+		case c == ' ' || c == '\t':
+			blanks++
+		case c == '>', blank && strings.IndexByte("-+*", c) >= 0, blank && i > 0 && (c == '.' || c == ')') && digit(line[i-1]):
+			marks++
+			indent = blanks
+		case !digit(c):
+			return marks, indent
+		}
+	}
+	return marks, indent
+}
+
+func digit(c byte) bool { return c >= '0' && c <= '9' }
 
 func appendNode(out []Block, n ast.Node, src []byte) []Block {
 	switch n := n.(type) {

@@ -132,3 +132,29 @@ func FuzzBlocks(f *testing.F) {
 	f.Add("|a|\n|-|\n|b|\n\n> c")
 	f.Fuzz(func(t *testing.T, src string) { checkTiles(t, src) })
 }
+
+func TestBlocksOfAbsurdNesting(t *testing.T) {
+	for name, src := range map[string]string{
+		"quotes": strings.Repeat(">", 200_000) + " x\n\n# H\n",
+		"items":  strings.Repeat("- ", 100_000) + "x\n\n# H\n",
+		"lines":  strings.Repeat(strings.Repeat(" ", 300)+"- x\n", 10) + "\n# H\n",
+	} {
+		if got := markdown.Blocks(src); len(got) != 1 || got[0].End != len(src) {
+			t.Errorf("%s: %d blocks", name, len(got))
+		}
+	}
+	for name, src := range map[string]string{
+		"rule":  strings.Repeat("-", 300) + "\n\n# H\n",
+		"stars": strings.Repeat("*", 300) + "\n\n# H\n",
+		"wide":  strings.Repeat("* ", 300) + "\n\n# H\n",
+		"dots":  strings.Repeat(".", 300) + " 5\n\n# H\n",
+		"code":  strings.Repeat(" ", 300) + "x\n\n# H\n",
+		"digit": strings.Repeat("1", 300) + "\n\n# H\n",
+		"items": strings.Repeat("- item\n", 300) + "\n# H\n",
+		"quote": strings.Repeat("> > quote\n", 300) + "\n# H\n",
+	} {
+		if got := markdown.Blocks(src); got[len(got)-1].Title != "H" {
+			t.Errorf("%s: last block %+v", name, got[len(got)-1])
+		}
+	}
+}
