@@ -1,0 +1,97 @@
+package model_test
+
+import (
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"ragd/inference/cpu"
+	"ragd/inference/cpu/kernel"
+	"ragd/inference/model"
+	"ragd/inference/quant"
+)
+
+// Logits are the same bits however a prompt is cut into pieces, on whatever number
+// of threads, and whatever else is in the batch.
+func TestLogitsDependOnTheSequenceOnly(t *testing.T) {
+	for _, set := range kernel.Sets() {
+		for name, typ := range map[string]quant.Type{"mistral": quant.Q4_1, "gemma3": quant.F32, "qwen2": quant.Q8_0} {
+			t.Run(set.Name+"/"+name, func(t *testing.T) {
+				c := tinyModels[name]
+				c.typ = typ
+				path := writeTiny(t, c)
+				whole := loadFile(t, path, cpu.Config{Threads: 1, Kernels: set}, 512)
+				cut := loadFile(t, path, cpu.Config{Threads: 3, Kernels: set}, 512)
+				rapid.Check(t, func(r *rapid.T) { checkCuts(t, r, whole, cut) })
+			})
+		}
+	}
+}
+
+func checkCuts(t *testing.T, r *rapid.T, whole, cut *model.Llama) {
+	token := rapid.Int32Range(0, 159)
+	a := rapid.SliceOfN(token, 1, 100).Draw(r, "a")
+	b := rapid.SliceOfN(token, 1, 100).Draw(r, "b")
+	want := [2][]float32{forward(t, whole, a, 0), forward(t, whole, b, 0)}
+	tables := [2][]int32{table(cut, len(a)), rest(cut, len(a), len(b))}
+	seqs := [2][]int32{a, b}
+	var done [2]int
+	for done[0] < len(a) || done[1] < len(b) {
+		var batch model.Batch
+		var who []int
+		for s := range seqs {
+			left := len(seqs[s]) - done[s]
+			n := rapid.IntRange(0, left).Draw(r, "piece")
+			if n == 0 {
+				continue
+			}
+			p := model.Piece{Tokens: seqs[s][done[s] : done[s]+n], Start: done[s], Blocks: tables[s]}
+			if done[s] += n; n == left {
+				p.Logits = 1
+				who = append(who, s)
+			}
+			batch = append(batch, p)
+		}
+		if len(batch) == 0 {
+			continue
+		}
+		rows, err := cut.Forward(batch)
+		if err != nil {
+			r.Fatal(err)
+		}
+		for i, s := range who {
+			if !slices.Equal(rows[i], want[s]) {
+				r.Fatalf("sequence %d: logits differ by %g", s, maxDiff(rows[i], want[s]))
+			}
+		}
+	}
+}
+
+// rest is a block table of n positions in the blocks that table(m, taken) left.
+func rest(m *model.Llama, taken, n int) []int32 {
+	blocks := make([]int32, blocksFor(n))
+	for i := range blocks {
+		blocks[i] = int32(i)
+	}
+	if blocksFor(taken)+blocksFor(n) > m.Blocks() {
+		panic("the cache of the test is too small")
+	}
+	return blocks
+}
+
+// A step allocates nothing once the scratch has grown.
+func TestStepsDoNotAllocate(t *testing.T) {
+	m := loadFile(t, writeTiny(t, tinyModels["qwen3"]), cpu.Config{Threads: 2}, 256)
+	prompt := model.Batch{{Tokens: make([]int32, 40), Blocks: table(m, 64), Logits: 1}}
+	step := model.Batch{{Tokens: []int32{7}, Start: 40, Blocks: table(m, 64), Logits: 1}}
+	for _, b := range []model.Batch{prompt, step} {
+		if n := testing.AllocsPerRun(20, func() {
+			if _, err := m.Forward(b); err != nil {
+				t.Fatal(err)
+			}
+		}); n > 0 {
+			t.Errorf("a step of %d tokens allocates %g times", b.Tokens(), n)
+		}
+	}
+}
