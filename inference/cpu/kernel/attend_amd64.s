@@ -197,63 +197,61 @@ keys:
 	VXORPS Y7, Y7, Y7
 
 keysDim:
-	VMOVUPS      (R11), Y8
-	VCVTPH2PS    (R13), Y9
-	VFMADD231PS  Y8, Y9, Y0
-	VCVTPH2PS    (R13)(AX*1), Y9
-	VFMADD231PS  Y8, Y9, Y1
-	VCVTPH2PS    (R13)(AX*2), Y9
-	VFMADD231PS  Y8, Y9, Y2
-	VCVTPH2PS    (R13)(R14*1), Y9
-	VFMADD231PS  Y8, Y9, Y3
-	VCVTPH2PS    (R15), Y9
-	VFMADD231PS  Y8, Y9, Y4
-	VCVTPH2PS    (R15)(AX*1), Y9
-	VFMADD231PS  Y8, Y9, Y5
-	VCVTPH2PS    (R15)(AX*2), Y9
-	VFMADD231PS  Y8, Y9, Y6
-	VCVTPH2PS    (R15)(R14*1), Y9
-	VFMADD231PS  Y8, Y9, Y7
-	ADDQ         $0x20, R11
-	ADDQ         $0x10, R13
-	ADDQ         $0x10, R15
-	SUBQ         $0x08, R12
-	JNZ          keysDim
-	VEXTRACTF128 $0x01, Y0, X8
-	VADDPS       X0, X8, X8
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X1, X0, X0
-	VEXTRACTF128 $0x01, Y2, X1
-	VADDPS       X2, X1, X1
-	VEXTRACTF128 $0x01, Y3, X2
-	VADDPS       X3, X2, X2
-	VEXTRACTF128 $0x01, Y4, X3
-	VADDPS       X4, X3, X3
-	VEXTRACTF128 $0x01, Y5, X4
-	VADDPS       X5, X4, X4
-	VEXTRACTF128 $0x01, Y6, X5
-	VADDPS       X6, X5, X5
-	VEXTRACTF128 $0x01, Y7, X6
-	VADDPS       X7, X6, X6
-	VHADDPS      X0, X8, X8
-	VHADDPS      X2, X1, X1
-	VHADDPS      X1, X8, X8
-	VMOVUPS      X8, (R10)
-	VHADDPS      X4, X3, X3
-	VHADDPS      X6, X5, X5
-	VHADDPS      X5, X3, X3
-	VMOVUPS      X3, 16(R10)
-	ADDQ         $0x20, R10
-	ADDQ         AX, R8
-	ADDQ         AX, R8
-	ADDQ         AX, R8
-	ADDQ         AX, R8
-	ADDQ         AX, R8
-	ADDQ         AX, R8
-	ADDQ         AX, R8
-	ADDQ         AX, R8
-	SUBQ         $0x08, R9
-	JGE          keys
+	VMOVUPS     (R11), Y8
+	VCVTPH2PS   (R13), Y9
+	VFMADD231PS Y8, Y9, Y0
+	VCVTPH2PS   (R13)(AX*1), Y9
+	VFMADD231PS Y8, Y9, Y1
+	VCVTPH2PS   (R13)(AX*2), Y9
+	VFMADD231PS Y8, Y9, Y2
+	VCVTPH2PS   (R13)(R14*1), Y9
+	VFMADD231PS Y8, Y9, Y3
+	VCVTPH2PS   (R15), Y9
+	VFMADD231PS Y8, Y9, Y4
+	VCVTPH2PS   (R15)(AX*1), Y9
+	VFMADD231PS Y8, Y9, Y5
+	VCVTPH2PS   (R15)(AX*2), Y9
+	VFMADD231PS Y8, Y9, Y6
+	VCVTPH2PS   (R15)(R14*1), Y9
+	VFMADD231PS Y8, Y9, Y7
+	ADDQ        $0x20, R11
+	ADDQ        $0x10, R13
+	ADDQ        $0x10, R15
+	SUBQ        $0x08, R12
+	JNZ         keysDim
+	VPERM2F128  $0x21, Y4, Y0, Y8
+	VBLENDPS    $0xf0, Y4, Y0, Y0
+	VADDPS      Y0, Y8, Y8
+	VPERM2F128  $0x21, Y5, Y1, Y0
+	VBLENDPS    $0xf0, Y5, Y1, Y1
+	VADDPS      Y1, Y0, Y0
+	VSHUFPS     $0x88, Y0, Y8, Y1
+	VSHUFPS     $0xdd, Y0, Y8, Y0
+	VADDPS      Y0, Y1, Y1
+	VPERM2F128  $0x21, Y6, Y2, Y0
+	VBLENDPS    $0xf0, Y6, Y2, Y2
+	VADDPS      Y2, Y0, Y0
+	VPERM2F128  $0x21, Y7, Y3, Y2
+	VBLENDPS    $0xf0, Y7, Y3, Y3
+	VADDPS      Y3, Y2, Y2
+	VSHUFPS     $0x88, Y2, Y0, Y3
+	VSHUFPS     $0xdd, Y2, Y0, Y0
+	VADDPS      Y0, Y3, Y3
+	VSHUFPS     $0x88, Y3, Y1, Y0
+	VSHUFPS     $0xdd, Y3, Y1, Y1
+	VADDPS      Y1, Y0, Y0
+	VMOVUPS     Y0, (R10)
+	ADDQ        $0x20, R10
+	ADDQ        AX, R8
+	ADDQ        AX, R8
+	ADDQ        AX, R8
+	ADDQ        AX, R8
+	ADDQ        AX, R8
+	ADDQ        AX, R8
+	ADDQ        AX, R8
+	ADDQ        AX, R8
+	SUBQ        $0x08, R9
+	JGE         keys
 
 keysDone:
 	ADDQ $0x08, R9
@@ -275,8 +273,12 @@ keyDim:
 	JNZ          keyDim
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X0, X1, X1
-	VHADDPS      X1, X1, X1
-	VHADDPS      X1, X1, X1
+	VSHUFPS      $0x88, X1, X1, X0
+	VSHUFPS      $0xdd, X1, X1, X1
+	VADDPS       X1, X0, X0
+	VSHUFPS      $0x88, X0, X0, X1
+	VSHUFPS      $0xdd, X0, X0, X0
+	VADDPS       X0, X1, X1
 	VMOVSS       X1, (R10)
 	ADDQ         $0x04, R10
 	ADDQ         AX, R8
@@ -288,128 +290,147 @@ multiplied:
 	ADDQ         $0x00000040, SI
 	DECQ         DI
 	JNZ          multiply
-	MOVQ         st+0(FP), DX
-	LEAQ         (SP), BX
-	LEAQ         1024(SP), SI
-	MOVQ         groups+40(FP), DI
-	IMUL3Q       $0x01, DI, DI
+	MOVQ         groups+40(FP), DX
+	IMUL3Q       $0x01, DX, DX
+	MOVQ         st+0(FP), BX
+	LEAQ         (SP), SI
+	LEAQ         1024(SP), DI
+	MOVQ         DX, R8
 	VBROADCASTSS scale+72(FP), Y1
 	VPBROADCASTD n+48(FP), Y0
-	VPCMPGTD     iota<>+0(SB), Y0, Y2
+	VMOVUPS      minusInf<>+0(SB), Y2
+	VPCMPGTD     iota<>+0(SB), Y0, Y3
 	VPCMPGTD     iota<>+32(SB), Y0, Y0
 
-softmax:
-	VMOVUPS      minusInf<>+0(SB), Y4
-	VMULPS       (BX), Y1, Y3
-	VBLENDVPS    Y2, Y3, Y4, Y3
-	VMOVUPS      minusInf<>+0(SB), Y5
-	VMULPS       32(BX), Y1, Y4
-	VBLENDVPS    Y0, Y4, Y5, Y4
-	VMAXPS       Y3, Y4, Y5
-	VEXTRACTF128 $0x01, Y5, X7
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0x4e, X7, X5
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0xb1, X7, X5
-	VMAXPS       X5, X7, X7
-	VMOVSS       (DX), X6
-	VMAXSS       X6, X7, X7
-	VMOVSS       X7, (DX)
-	VBROADCASTSS X7, Y5
-	VSUBSS       X7, X6, X6
-	VMOVUPS      expOne<>+0(SB), Y7
-	VMOVD        X6, R8
-	TESTL        R8, R8
-	JZ           same
-	VBROADCASTSS X6, Y7
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y7, Y6
-	VMAXPS       Y7, Y8, Y7
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y7, Y8, Y7
-	VMULPS       expLog2e<>+0(SB), Y7, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y7
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y7
-	VMULPS       Y7, Y7, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y7, Y9
-	VFMADD213PS  Y7, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y7
-	VANDPS       Y6, Y7, Y7
+maxima:
+	VMULPS       (SI), Y1, Y4
+	VBLENDVPS    Y3, Y4, Y2, Y4
+	VMOVUPS      Y4, (SI)
+	VMULPS       32(SI), Y1, Y5
+	VBLENDVPS    Y0, Y5, Y2, Y5
+	VMOVUPS      Y5, 32(SI)
+	VMAXPS       Y4, Y5, Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VMAXPS       X4, X5, X5
+	VPERMILPS    $0x4e, X5, X4
+	VMAXPS       X4, X5, X5
+	VPERMILPS    $0xb1, X5, X4
+	VMAXPS       X4, X5, X5
+	VMOVSS       (BX), X4
+	VMAXSS       X4, X5, X5
+	VMOVSS       X5, (BX)
+	VSUBSS       X5, X4, X4
+	VMOVSS       X4, (DI)
+	ADDQ         $0x08, BX
+	ADDQ         $0x40, SI
+	ADDQ         $0x04, DI
+	DECQ         R8
+	JNZ          maxima
+	LEAQ         1024(SP), BX
+	MOVQ         DX, SI
 
-same:
-	VMOVSS       X7, (SI)
-	VSUBPS       Y5, Y3, Y3
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y3, Y6
-	VMAXPS       Y3, Y8, Y3
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y3, Y8, Y3
-	VMULPS       expLog2e<>+0(SB), Y3, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y3
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y3
-	VMULPS       Y3, Y3, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y3, Y9
-	VFMADD213PS  Y3, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y3
-	VANDPS       Y6, Y3, Y3
-	VMOVUPS      Y3, (BX)
-	VSUBPS       Y5, Y4, Y4
-	VMOVUPS      expLow<>+0(SB), Y6
-	VCMPPS       $0x15, Y6, Y4, Y5
-	VMAXPS       Y4, Y6, Y4
-	VMOVUPS      expHigh<>+0(SB), Y6
-	VMINPS       Y4, Y6, Y4
-	VMULPS       expLog2e<>+0(SB), Y4, Y6
-	VROUNDPS     $0x00, Y6, Y6
-	VFNMADD231PS expLn2High<>+0(SB), Y6, Y4
-	VFNMADD231PS expLn2Low<>+0(SB), Y6, Y4
-	VMULPS       Y4, Y4, Y9
-	VMOVUPS      expPoly0<>+0(SB), Y8
-	VFMADD213PS  expPoly1<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly2<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly3<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly4<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly5<>+0(SB), Y4, Y8
-	VFMADD213PS  Y4, Y9, Y8
-	VADDPS       expOne<>+0(SB), Y8, Y8
-	VCVTPS2DQ    Y6, Y6
-	VPADDD       expBias<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y8, Y4
-	VANDPS       Y5, Y4, Y4
-	VMOVUPS      Y4, 32(BX)
-	VADDPS       Y4, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VADDPS       X3, X4, X4
-	VHADDPS      X4, X4, X4
-	VHADDPS      X4, X4, X4
-	VFMADD231SS  4(DX), X7, X4
-	VMOVSS       X4, 4(DX)
-	ADDQ         $0x08, DX
-	ADDQ         $0x40, BX
-	ADDQ         $0x04, SI
-	DECQ         DI
-	JNZ          softmax
+factors:
+	VMOVUPS      (BX), Y0
+	VMOVUPS      expLow<>+0(SB), Y2
+	VCMPPS       $0x15, Y2, Y0, Y1
+	VMAXPS       Y0, Y2, Y0
+	VMOVUPS      expHigh<>+0(SB), Y2
+	VMINPS       Y0, Y2, Y0
+	VMULPS       expLog2e<>+0(SB), Y0, Y2
+	VROUNDPS     $0x00, Y2, Y2
+	VFNMADD231PS expLn2High<>+0(SB), Y2, Y0
+	VFNMADD231PS expLn2Low<>+0(SB), Y2, Y0
+	VMULPS       Y0, Y0, Y4
+	VMOVUPS      expPoly0<>+0(SB), Y3
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y3
+	VFMADD213PS  Y0, Y4, Y3
+	VADDPS       expOne<>+0(SB), Y3, Y3
+	VCVTPS2DQ    Y2, Y2
+	VPADDD       expBias<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y3, Y0
+	VANDPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (BX)
+	ADDQ         $0x20, BX
+	SUBQ         $0x08, SI
+	JG           factors
+	MOVQ         st+0(FP), BX
+	LEAQ         (SP), SI
+	LEAQ         1024(SP), DI
+
+weights:
+	VBROADCASTSS (BX), Y2
+	VMOVUPS      (SI), Y0
+	VSUBPS       Y2, Y0, Y0
+	VMOVUPS      expLow<>+0(SB), Y3
+	VCMPPS       $0x15, Y3, Y0, Y1
+	VMAXPS       Y0, Y3, Y0
+	VMOVUPS      expHigh<>+0(SB), Y3
+	VMINPS       Y0, Y3, Y0
+	VMULPS       expLog2e<>+0(SB), Y0, Y3
+	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS expLn2High<>+0(SB), Y3, Y0
+	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y0
+	VMULPS       Y0, Y0, Y5
+	VMOVUPS      expPoly0<>+0(SB), Y4
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y4
+	VFMADD213PS  Y0, Y5, Y4
+	VADDPS       expOne<>+0(SB), Y4, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPADDD       expBias<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y4, Y0
+	VANDPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (SI)
+	VMOVUPS      32(SI), Y1
+	VSUBPS       Y2, Y1, Y1
+	VMOVUPS      expLow<>+0(SB), Y3
+	VCMPPS       $0x15, Y3, Y1, Y2
+	VMAXPS       Y1, Y3, Y1
+	VMOVUPS      expHigh<>+0(SB), Y3
+	VMINPS       Y1, Y3, Y1
+	VMULPS       expLog2e<>+0(SB), Y1, Y3
+	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS expLn2High<>+0(SB), Y3, Y1
+	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y1
+	VMULPS       Y1, Y1, Y5
+	VMOVUPS      expPoly0<>+0(SB), Y4
+	VFMADD213PS  expPoly1<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly2<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly3<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly4<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly5<>+0(SB), Y1, Y4
+	VFMADD213PS  Y1, Y5, Y4
+	VADDPS       expOne<>+0(SB), Y4, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPADDD       expBias<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y4, Y1
+	VANDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 32(SI)
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0x4e, X1, X0
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0xb1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSS       (DI), X0
+	VFMADD231SS  4(BX), X0, X1
+	VMOVSS       X1, 4(BX)
+	ADDQ         $0x08, BX
+	ADDQ         $0x40, SI
+	ADDQ         $0x04, DI
+	DECQ         DX
+	JNZ          weights
 	MOVQ         acc+8(FP), DX
 	MOVQ         groups+40(FP), BX
 	LEAQ         (SP), SI
@@ -555,30 +576,34 @@ keysDim:
 	ADDQ         $0x10, R13
 	SUBQ         $0x08, R12
 	JNZ          keysDim
-	VEXTRACTF128 $0x01, Y0, X8
-	VADDPS       X0, X8, X8
+	VPERM2F128   $0x21, Y2, Y0, Y8
+	VBLENDPS     $0xf0, Y2, Y0, Y0
+	VADDPS       Y0, Y8, Y8
+	VPERM2F128   $0x21, Y3, Y1, Y0
+	VBLENDPS     $0xf0, Y3, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VSHUFPS      $0x88, Y0, Y8, Y1
+	VSHUFPS      $0xdd, Y0, Y8, Y0
+	VADDPS       Y0, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X1, X0, X0
-	VEXTRACTF128 $0x01, Y2, X1
-	VADDPS       X2, X1, X1
-	VEXTRACTF128 $0x01, Y3, X2
-	VADDPS       X3, X2, X2
-	VHADDPS      X0, X8, X8
-	VHADDPS      X2, X1, X1
-	VHADDPS      X1, X8, X8
-	VMOVUPS      X8, (R10)
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPS       X4, X0, X0
-	VEXTRACTF128 $0x01, Y5, X1
-	VADDPS       X5, X1, X1
-	VEXTRACTF128 $0x01, Y6, X2
-	VADDPS       X6, X2, X2
-	VEXTRACTF128 $0x01, Y7, X3
-	VADDPS       X7, X3, X3
-	VHADDPS      X1, X0, X0
-	VHADDPS      X3, X2, X2
-	VHADDPS      X2, X0, X0
-	VMOVUPS      X0, 64(R10)
+	VSHUFPS      $0x88, X0, X1, X2
+	VSHUFPS      $0xdd, X0, X1, X0
+	VADDPS       X0, X2, X2
+	VMOVUPS      X2, (R10)
+	VPERM2F128   $0x21, Y6, Y4, Y0
+	VBLENDPS     $0xf0, Y6, Y4, Y1
+	VADDPS       Y1, Y0, Y0
+	VPERM2F128   $0x21, Y7, Y5, Y1
+	VBLENDPS     $0xf0, Y7, Y5, Y2
+	VADDPS       Y2, Y1, Y1
+	VSHUFPS      $0x88, Y1, Y0, Y2
+	VSHUFPS      $0xdd, Y1, Y0, Y0
+	VADDPS       Y0, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X0
+	VSHUFPS      $0x88, X0, X2, X1
+	VSHUFPS      $0xdd, X0, X2, X0
+	VADDPS       X0, X1, X1
+	VMOVUPS      X1, 64(R10)
 	ADDQ         $0x10, R10
 	ADDQ         AX, R8
 	ADDQ         AX, R8
@@ -610,13 +635,21 @@ keyDim:
 	JNZ          keyDim
 	VEXTRACTF128 $0x01, Y0, X2
 	VADDPS       X0, X2, X2
-	VHADDPS      X2, X2, X2
-	VHADDPS      X2, X2, X2
+	VSHUFPS      $0x88, X2, X2, X0
+	VSHUFPS      $0xdd, X2, X2, X2
+	VADDPS       X2, X0, X0
+	VSHUFPS      $0x88, X0, X0, X2
+	VSHUFPS      $0xdd, X0, X0, X0
+	VADDPS       X0, X2, X2
 	VMOVSS       X2, (R10)
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X1, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
+	VSHUFPS      $0x88, X0, X0, X1
+	VSHUFPS      $0xdd, X0, X0, X0
+	VADDPS       X0, X1, X1
+	VSHUFPS      $0x88, X1, X1, X0
+	VSHUFPS      $0xdd, X1, X1, X1
+	VADDPS       X1, X0, X0
 	VMOVSS       X0, 64(R10)
 	ADDQ         $0x04, R10
 	ADDQ         AX, R8
@@ -629,128 +662,147 @@ multiplied:
 	ADDQ         $0x00000080, SI
 	DECQ         DI
 	JNZ          multiply
-	MOVQ         st+0(FP), BX
-	LEAQ         (SP), SI
-	LEAQ         1024(SP), DI
-	MOVQ         groups+40(FP), R8
-	IMUL3Q       $0x02, R8, R8
+	MOVQ         groups+40(FP), BX
+	IMUL3Q       $0x02, BX, BX
+	MOVQ         st+0(FP), SI
+	LEAQ         (SP), DI
+	LEAQ         1024(SP), R8
+	MOVQ         BX, R9
 	VBROADCASTSS scale+72(FP), Y1
 	VPBROADCASTD n+48(FP), Y0
-	VPCMPGTD     iota<>+0(SB), Y0, Y2
+	VMOVUPS      minusInf<>+0(SB), Y2
+	VPCMPGTD     iota<>+0(SB), Y0, Y3
 	VPCMPGTD     iota<>+32(SB), Y0, Y0
 
-softmax:
-	VMOVUPS      minusInf<>+0(SB), Y4
-	VMULPS       (SI), Y1, Y3
-	VBLENDVPS    Y2, Y3, Y4, Y3
-	VMOVUPS      minusInf<>+0(SB), Y5
-	VMULPS       32(SI), Y1, Y4
-	VBLENDVPS    Y0, Y4, Y5, Y4
-	VMAXPS       Y3, Y4, Y5
-	VEXTRACTF128 $0x01, Y5, X7
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0x4e, X7, X5
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0xb1, X7, X5
-	VMAXPS       X5, X7, X7
-	VMOVSS       (BX), X6
-	VMAXSS       X6, X7, X7
-	VMOVSS       X7, (BX)
-	VBROADCASTSS X7, Y5
-	VSUBSS       X7, X6, X6
-	VMOVUPS      expOne<>+0(SB), Y7
-	VMOVD        X6, R9
-	TESTL        R9, R9
-	JZ           same
-	VBROADCASTSS X6, Y7
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y7, Y6
-	VMAXPS       Y7, Y8, Y7
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y7, Y8, Y7
-	VMULPS       expLog2e<>+0(SB), Y7, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y7
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y7
-	VMULPS       Y7, Y7, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y7, Y9
-	VFMADD213PS  Y7, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y7
-	VANDPS       Y6, Y7, Y7
+maxima:
+	VMULPS       (DI), Y1, Y4
+	VBLENDVPS    Y3, Y4, Y2, Y4
+	VMOVUPS      Y4, (DI)
+	VMULPS       32(DI), Y1, Y5
+	VBLENDVPS    Y0, Y5, Y2, Y5
+	VMOVUPS      Y5, 32(DI)
+	VMAXPS       Y4, Y5, Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VMAXPS       X4, X5, X5
+	VPERMILPS    $0x4e, X5, X4
+	VMAXPS       X4, X5, X5
+	VPERMILPS    $0xb1, X5, X4
+	VMAXPS       X4, X5, X5
+	VMOVSS       (SI), X4
+	VMAXSS       X4, X5, X5
+	VMOVSS       X5, (SI)
+	VSUBSS       X5, X4, X4
+	VMOVSS       X4, (R8)
+	ADDQ         $0x08, SI
+	ADDQ         $0x40, DI
+	ADDQ         $0x04, R8
+	DECQ         R9
+	JNZ          maxima
+	LEAQ         1024(SP), SI
+	MOVQ         BX, DI
 
-same:
-	VMOVSS       X7, (DI)
-	VSUBPS       Y5, Y3, Y3
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y3, Y6
-	VMAXPS       Y3, Y8, Y3
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y3, Y8, Y3
-	VMULPS       expLog2e<>+0(SB), Y3, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y3
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y3
-	VMULPS       Y3, Y3, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y3, Y9
-	VFMADD213PS  Y3, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y3
-	VANDPS       Y6, Y3, Y3
-	VMOVUPS      Y3, (SI)
-	VSUBPS       Y5, Y4, Y4
-	VMOVUPS      expLow<>+0(SB), Y6
-	VCMPPS       $0x15, Y6, Y4, Y5
-	VMAXPS       Y4, Y6, Y4
-	VMOVUPS      expHigh<>+0(SB), Y6
-	VMINPS       Y4, Y6, Y4
-	VMULPS       expLog2e<>+0(SB), Y4, Y6
-	VROUNDPS     $0x00, Y6, Y6
-	VFNMADD231PS expLn2High<>+0(SB), Y6, Y4
-	VFNMADD231PS expLn2Low<>+0(SB), Y6, Y4
-	VMULPS       Y4, Y4, Y9
-	VMOVUPS      expPoly0<>+0(SB), Y8
-	VFMADD213PS  expPoly1<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly2<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly3<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly4<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly5<>+0(SB), Y4, Y8
-	VFMADD213PS  Y4, Y9, Y8
-	VADDPS       expOne<>+0(SB), Y8, Y8
-	VCVTPS2DQ    Y6, Y6
-	VPADDD       expBias<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y8, Y4
-	VANDPS       Y5, Y4, Y4
-	VMOVUPS      Y4, 32(SI)
-	VADDPS       Y4, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VADDPS       X3, X4, X4
-	VHADDPS      X4, X4, X4
-	VHADDPS      X4, X4, X4
-	VFMADD231SS  4(BX), X7, X4
-	VMOVSS       X4, 4(BX)
-	ADDQ         $0x08, BX
-	ADDQ         $0x40, SI
-	ADDQ         $0x04, DI
-	DECQ         R8
-	JNZ          softmax
+factors:
+	VMOVUPS      (SI), Y0
+	VMOVUPS      expLow<>+0(SB), Y2
+	VCMPPS       $0x15, Y2, Y0, Y1
+	VMAXPS       Y0, Y2, Y0
+	VMOVUPS      expHigh<>+0(SB), Y2
+	VMINPS       Y0, Y2, Y0
+	VMULPS       expLog2e<>+0(SB), Y0, Y2
+	VROUNDPS     $0x00, Y2, Y2
+	VFNMADD231PS expLn2High<>+0(SB), Y2, Y0
+	VFNMADD231PS expLn2Low<>+0(SB), Y2, Y0
+	VMULPS       Y0, Y0, Y4
+	VMOVUPS      expPoly0<>+0(SB), Y3
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y3
+	VFMADD213PS  Y0, Y4, Y3
+	VADDPS       expOne<>+0(SB), Y3, Y3
+	VCVTPS2DQ    Y2, Y2
+	VPADDD       expBias<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y3, Y0
+	VANDPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (SI)
+	ADDQ         $0x20, SI
+	SUBQ         $0x08, DI
+	JG           factors
+	MOVQ         st+0(FP), SI
+	LEAQ         (SP), DI
+	LEAQ         1024(SP), R8
+
+weights:
+	VBROADCASTSS (SI), Y2
+	VMOVUPS      (DI), Y0
+	VSUBPS       Y2, Y0, Y0
+	VMOVUPS      expLow<>+0(SB), Y3
+	VCMPPS       $0x15, Y3, Y0, Y1
+	VMAXPS       Y0, Y3, Y0
+	VMOVUPS      expHigh<>+0(SB), Y3
+	VMINPS       Y0, Y3, Y0
+	VMULPS       expLog2e<>+0(SB), Y0, Y3
+	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS expLn2High<>+0(SB), Y3, Y0
+	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y0
+	VMULPS       Y0, Y0, Y5
+	VMOVUPS      expPoly0<>+0(SB), Y4
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y4
+	VFMADD213PS  Y0, Y5, Y4
+	VADDPS       expOne<>+0(SB), Y4, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPADDD       expBias<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y4, Y0
+	VANDPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      32(DI), Y1
+	VSUBPS       Y2, Y1, Y1
+	VMOVUPS      expLow<>+0(SB), Y3
+	VCMPPS       $0x15, Y3, Y1, Y2
+	VMAXPS       Y1, Y3, Y1
+	VMOVUPS      expHigh<>+0(SB), Y3
+	VMINPS       Y1, Y3, Y1
+	VMULPS       expLog2e<>+0(SB), Y1, Y3
+	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS expLn2High<>+0(SB), Y3, Y1
+	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y1
+	VMULPS       Y1, Y1, Y5
+	VMOVUPS      expPoly0<>+0(SB), Y4
+	VFMADD213PS  expPoly1<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly2<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly3<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly4<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly5<>+0(SB), Y1, Y4
+	VFMADD213PS  Y1, Y5, Y4
+	VADDPS       expOne<>+0(SB), Y4, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPADDD       expBias<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y4, Y1
+	VANDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 32(DI)
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0x4e, X1, X0
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0xb1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSS       (R8), X0
+	VFMADD231SS  4(SI), X0, X1
+	VMOVSS       X1, 4(SI)
+	ADDQ         $0x08, SI
+	ADDQ         $0x40, DI
+	ADDQ         $0x04, R8
+	DECQ         BX
+	JNZ          weights
 	MOVQ         acc+8(FP), BX
 	MOVQ         groups+40(FP), SI
 	LEAQ         (SP), DI
@@ -909,42 +961,48 @@ keysDim:
 	ADDQ         $0x10, R13
 	SUBQ         $0x08, R12
 	JNZ          keysDim
-	VEXTRACTF128 $0x01, Y0, X12
-	VADDPS       X0, X12, X12
+	VPERM2F128   $0x21, Y2, Y0, Y12
+	VBLENDPS     $0xf0, Y2, Y0, Y0
+	VADDPS       Y0, Y12, Y12
+	VPERM2F128   $0x21, Y3, Y1, Y0
+	VBLENDPS     $0xf0, Y3, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VSHUFPS      $0x88, Y0, Y12, Y1
+	VSHUFPS      $0xdd, Y0, Y12, Y0
+	VADDPS       Y0, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X1, X0, X0
-	VEXTRACTF128 $0x01, Y2, X1
-	VADDPS       X2, X1, X1
-	VEXTRACTF128 $0x01, Y3, X2
-	VADDPS       X3, X2, X2
-	VHADDPS      X0, X12, X12
-	VHADDPS      X2, X1, X1
-	VHADDPS      X1, X12, X12
-	VMOVUPS      X12, (R10)
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPS       X4, X0, X0
-	VEXTRACTF128 $0x01, Y5, X1
-	VADDPS       X5, X1, X1
-	VEXTRACTF128 $0x01, Y6, X2
-	VADDPS       X6, X2, X2
-	VEXTRACTF128 $0x01, Y7, X3
-	VADDPS       X7, X3, X3
-	VHADDPS      X1, X0, X0
-	VHADDPS      X3, X2, X2
-	VHADDPS      X2, X0, X0
-	VMOVUPS      X0, 64(R10)
-	VEXTRACTF128 $0x01, Y8, X0
-	VADDPS       X8, X0, X0
-	VEXTRACTF128 $0x01, Y9, X1
-	VADDPS       X9, X1, X1
-	VEXTRACTF128 $0x01, Y10, X2
-	VADDPS       X10, X2, X2
-	VEXTRACTF128 $0x01, Y11, X3
-	VADDPS       X11, X3, X3
-	VHADDPS      X1, X0, X0
-	VHADDPS      X3, X2, X2
-	VHADDPS      X2, X0, X0
-	VMOVUPS      X0, 128(R10)
+	VSHUFPS      $0x88, X0, X1, X2
+	VSHUFPS      $0xdd, X0, X1, X0
+	VADDPS       X0, X2, X2
+	VMOVUPS      X2, (R10)
+	VPERM2F128   $0x21, Y6, Y4, Y0
+	VBLENDPS     $0xf0, Y6, Y4, Y1
+	VADDPS       Y1, Y0, Y0
+	VPERM2F128   $0x21, Y7, Y5, Y1
+	VBLENDPS     $0xf0, Y7, Y5, Y2
+	VADDPS       Y2, Y1, Y1
+	VSHUFPS      $0x88, Y1, Y0, Y2
+	VSHUFPS      $0xdd, Y1, Y0, Y0
+	VADDPS       Y0, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X0
+	VSHUFPS      $0x88, X0, X2, X1
+	VSHUFPS      $0xdd, X0, X2, X0
+	VADDPS       X0, X1, X1
+	VMOVUPS      X1, 64(R10)
+	VPERM2F128   $0x21, Y10, Y8, Y0
+	VBLENDPS     $0xf0, Y10, Y8, Y1
+	VADDPS       Y1, Y0, Y0
+	VPERM2F128   $0x21, Y11, Y9, Y1
+	VBLENDPS     $0xf0, Y11, Y9, Y2
+	VADDPS       Y2, Y1, Y1
+	VSHUFPS      $0x88, Y1, Y0, Y2
+	VSHUFPS      $0xdd, Y1, Y0, Y0
+	VADDPS       Y0, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X0
+	VSHUFPS      $0x88, X0, X2, X1
+	VSHUFPS      $0xdd, X0, X2, X0
+	VADDPS       X0, X1, X1
+	VMOVUPS      X1, 128(R10)
 	ADDQ         $0x10, R10
 	ADDQ         AX, R8
 	ADDQ         AX, R8
@@ -979,18 +1037,30 @@ keyDim:
 	JNZ          keyDim
 	VEXTRACTF128 $0x01, Y0, X3
 	VADDPS       X0, X3, X3
-	VHADDPS      X3, X3, X3
-	VHADDPS      X3, X3, X3
+	VSHUFPS      $0x88, X3, X3, X0
+	VSHUFPS      $0xdd, X3, X3, X3
+	VADDPS       X3, X0, X0
+	VSHUFPS      $0x88, X0, X0, X3
+	VSHUFPS      $0xdd, X0, X0, X0
+	VADDPS       X0, X3, X3
 	VMOVSS       X3, (R10)
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X1, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
+	VSHUFPS      $0x88, X0, X0, X1
+	VSHUFPS      $0xdd, X0, X0, X0
+	VADDPS       X0, X1, X1
+	VSHUFPS      $0x88, X1, X1, X0
+	VSHUFPS      $0xdd, X1, X1, X1
+	VADDPS       X1, X0, X0
 	VMOVSS       X0, 64(R10)
 	VEXTRACTF128 $0x01, Y2, X0
 	VADDPS       X2, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
+	VSHUFPS      $0x88, X0, X0, X1
+	VSHUFPS      $0xdd, X0, X0, X0
+	VADDPS       X0, X1, X1
+	VSHUFPS      $0x88, X1, X1, X0
+	VSHUFPS      $0xdd, X1, X1, X1
+	VADDPS       X1, X0, X0
 	VMOVSS       X0, 128(R10)
 	ADDQ         $0x04, R10
 	ADDQ         AX, R8
@@ -1004,128 +1074,147 @@ multiplied:
 	ADDQ         $0x000000c0, SI
 	DECQ         DI
 	JNZ          multiply
-	MOVQ         st+0(FP), BX
-	LEAQ         (SP), SI
-	LEAQ         1024(SP), DI
-	MOVQ         groups+40(FP), R8
-	IMUL3Q       $0x03, R8, R8
+	MOVQ         groups+40(FP), BX
+	IMUL3Q       $0x03, BX, BX
+	MOVQ         st+0(FP), SI
+	LEAQ         (SP), DI
+	LEAQ         1024(SP), R8
+	MOVQ         BX, R9
 	VBROADCASTSS scale+72(FP), Y1
 	VPBROADCASTD n+48(FP), Y0
-	VPCMPGTD     iota<>+0(SB), Y0, Y2
+	VMOVUPS      minusInf<>+0(SB), Y2
+	VPCMPGTD     iota<>+0(SB), Y0, Y3
 	VPCMPGTD     iota<>+32(SB), Y0, Y0
 
-softmax:
-	VMOVUPS      minusInf<>+0(SB), Y4
-	VMULPS       (SI), Y1, Y3
-	VBLENDVPS    Y2, Y3, Y4, Y3
-	VMOVUPS      minusInf<>+0(SB), Y5
-	VMULPS       32(SI), Y1, Y4
-	VBLENDVPS    Y0, Y4, Y5, Y4
-	VMAXPS       Y3, Y4, Y5
-	VEXTRACTF128 $0x01, Y5, X7
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0x4e, X7, X5
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0xb1, X7, X5
-	VMAXPS       X5, X7, X7
-	VMOVSS       (BX), X6
-	VMAXSS       X6, X7, X7
-	VMOVSS       X7, (BX)
-	VBROADCASTSS X7, Y5
-	VSUBSS       X7, X6, X6
-	VMOVUPS      expOne<>+0(SB), Y7
-	VMOVD        X6, R9
-	TESTL        R9, R9
-	JZ           same
-	VBROADCASTSS X6, Y7
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y7, Y6
-	VMAXPS       Y7, Y8, Y7
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y7, Y8, Y7
-	VMULPS       expLog2e<>+0(SB), Y7, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y7
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y7
-	VMULPS       Y7, Y7, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y7, Y9
-	VFMADD213PS  Y7, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y7
-	VANDPS       Y6, Y7, Y7
+maxima:
+	VMULPS       (DI), Y1, Y4
+	VBLENDVPS    Y3, Y4, Y2, Y4
+	VMOVUPS      Y4, (DI)
+	VMULPS       32(DI), Y1, Y5
+	VBLENDVPS    Y0, Y5, Y2, Y5
+	VMOVUPS      Y5, 32(DI)
+	VMAXPS       Y4, Y5, Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VMAXPS       X4, X5, X5
+	VPERMILPS    $0x4e, X5, X4
+	VMAXPS       X4, X5, X5
+	VPERMILPS    $0xb1, X5, X4
+	VMAXPS       X4, X5, X5
+	VMOVSS       (SI), X4
+	VMAXSS       X4, X5, X5
+	VMOVSS       X5, (SI)
+	VSUBSS       X5, X4, X4
+	VMOVSS       X4, (R8)
+	ADDQ         $0x08, SI
+	ADDQ         $0x40, DI
+	ADDQ         $0x04, R8
+	DECQ         R9
+	JNZ          maxima
+	LEAQ         1024(SP), SI
+	MOVQ         BX, DI
 
-same:
-	VMOVSS       X7, (DI)
-	VSUBPS       Y5, Y3, Y3
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y3, Y6
-	VMAXPS       Y3, Y8, Y3
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y3, Y8, Y3
-	VMULPS       expLog2e<>+0(SB), Y3, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y3
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y3
-	VMULPS       Y3, Y3, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y3, Y9
-	VFMADD213PS  Y3, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y3
-	VANDPS       Y6, Y3, Y3
-	VMOVUPS      Y3, (SI)
-	VSUBPS       Y5, Y4, Y4
-	VMOVUPS      expLow<>+0(SB), Y6
-	VCMPPS       $0x15, Y6, Y4, Y5
-	VMAXPS       Y4, Y6, Y4
-	VMOVUPS      expHigh<>+0(SB), Y6
-	VMINPS       Y4, Y6, Y4
-	VMULPS       expLog2e<>+0(SB), Y4, Y6
-	VROUNDPS     $0x00, Y6, Y6
-	VFNMADD231PS expLn2High<>+0(SB), Y6, Y4
-	VFNMADD231PS expLn2Low<>+0(SB), Y6, Y4
-	VMULPS       Y4, Y4, Y9
-	VMOVUPS      expPoly0<>+0(SB), Y8
-	VFMADD213PS  expPoly1<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly2<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly3<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly4<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly5<>+0(SB), Y4, Y8
-	VFMADD213PS  Y4, Y9, Y8
-	VADDPS       expOne<>+0(SB), Y8, Y8
-	VCVTPS2DQ    Y6, Y6
-	VPADDD       expBias<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y8, Y4
-	VANDPS       Y5, Y4, Y4
-	VMOVUPS      Y4, 32(SI)
-	VADDPS       Y4, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VADDPS       X3, X4, X4
-	VHADDPS      X4, X4, X4
-	VHADDPS      X4, X4, X4
-	VFMADD231SS  4(BX), X7, X4
-	VMOVSS       X4, 4(BX)
-	ADDQ         $0x08, BX
-	ADDQ         $0x40, SI
-	ADDQ         $0x04, DI
-	DECQ         R8
-	JNZ          softmax
+factors:
+	VMOVUPS      (SI), Y0
+	VMOVUPS      expLow<>+0(SB), Y2
+	VCMPPS       $0x15, Y2, Y0, Y1
+	VMAXPS       Y0, Y2, Y0
+	VMOVUPS      expHigh<>+0(SB), Y2
+	VMINPS       Y0, Y2, Y0
+	VMULPS       expLog2e<>+0(SB), Y0, Y2
+	VROUNDPS     $0x00, Y2, Y2
+	VFNMADD231PS expLn2High<>+0(SB), Y2, Y0
+	VFNMADD231PS expLn2Low<>+0(SB), Y2, Y0
+	VMULPS       Y0, Y0, Y4
+	VMOVUPS      expPoly0<>+0(SB), Y3
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y3
+	VFMADD213PS  Y0, Y4, Y3
+	VADDPS       expOne<>+0(SB), Y3, Y3
+	VCVTPS2DQ    Y2, Y2
+	VPADDD       expBias<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y3, Y0
+	VANDPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (SI)
+	ADDQ         $0x20, SI
+	SUBQ         $0x08, DI
+	JG           factors
+	MOVQ         st+0(FP), SI
+	LEAQ         (SP), DI
+	LEAQ         1024(SP), R8
+
+weights:
+	VBROADCASTSS (SI), Y2
+	VMOVUPS      (DI), Y0
+	VSUBPS       Y2, Y0, Y0
+	VMOVUPS      expLow<>+0(SB), Y3
+	VCMPPS       $0x15, Y3, Y0, Y1
+	VMAXPS       Y0, Y3, Y0
+	VMOVUPS      expHigh<>+0(SB), Y3
+	VMINPS       Y0, Y3, Y0
+	VMULPS       expLog2e<>+0(SB), Y0, Y3
+	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS expLn2High<>+0(SB), Y3, Y0
+	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y0
+	VMULPS       Y0, Y0, Y5
+	VMOVUPS      expPoly0<>+0(SB), Y4
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y4
+	VFMADD213PS  Y0, Y5, Y4
+	VADDPS       expOne<>+0(SB), Y4, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPADDD       expBias<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y4, Y0
+	VANDPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      32(DI), Y1
+	VSUBPS       Y2, Y1, Y1
+	VMOVUPS      expLow<>+0(SB), Y3
+	VCMPPS       $0x15, Y3, Y1, Y2
+	VMAXPS       Y1, Y3, Y1
+	VMOVUPS      expHigh<>+0(SB), Y3
+	VMINPS       Y1, Y3, Y1
+	VMULPS       expLog2e<>+0(SB), Y1, Y3
+	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS expLn2High<>+0(SB), Y3, Y1
+	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y1
+	VMULPS       Y1, Y1, Y5
+	VMOVUPS      expPoly0<>+0(SB), Y4
+	VFMADD213PS  expPoly1<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly2<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly3<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly4<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly5<>+0(SB), Y1, Y4
+	VFMADD213PS  Y1, Y5, Y4
+	VADDPS       expOne<>+0(SB), Y4, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPADDD       expBias<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y4, Y1
+	VANDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 32(DI)
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0x4e, X1, X0
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0xb1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSS       (R8), X0
+	VFMADD231SS  4(SI), X0, X1
+	VMOVSS       X1, 4(SI)
+	ADDQ         $0x08, SI
+	ADDQ         $0x40, DI
+	ADDQ         $0x04, R8
+	DECQ         BX
+	JNZ          weights
 	MOVQ         acc+8(FP), BX
 	MOVQ         groups+40(FP), SI
 	LEAQ         (SP), DI
@@ -1299,29 +1388,45 @@ keysDim:
 	VADDPS       X0, X8, X8
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X1, X0, X0
-	VHADDPS      X0, X8, X8
-	VHADDPS      X8, X8, X8
-	VMOVLPS      X8, (R10)
+	VSHUFPS      $0x88, X0, X8, X1
+	VSHUFPS      $0xdd, X0, X8, X0
+	VADDPS       X0, X1, X1
+	VSHUFPS      $0x88, X1, X1, X0
+	VSHUFPS      $0xdd, X1, X1, X1
+	VADDPS       X1, X0, X0
+	VMOVLPS      X0, (R10)
 	VEXTRACTF128 $0x01, Y2, X0
 	VADDPS       X2, X0, X0
 	VEXTRACTF128 $0x01, Y3, X1
 	VADDPS       X3, X1, X1
-	VHADDPS      X1, X0, X0
-	VHADDPS      X0, X0, X0
+	VSHUFPS      $0x88, X1, X0, X2
+	VSHUFPS      $0xdd, X1, X0, X0
+	VADDPS       X0, X2, X2
+	VSHUFPS      $0x88, X2, X2, X0
+	VSHUFPS      $0xdd, X2, X2, X1
+	VADDPS       X1, X0, X0
 	VMOVLPS      X0, 64(R10)
 	VEXTRACTF128 $0x01, Y4, X0
 	VADDPS       X4, X0, X0
 	VEXTRACTF128 $0x01, Y5, X1
 	VADDPS       X5, X1, X1
-	VHADDPS      X1, X0, X0
-	VHADDPS      X0, X0, X0
+	VSHUFPS      $0x88, X1, X0, X2
+	VSHUFPS      $0xdd, X1, X0, X0
+	VADDPS       X0, X2, X2
+	VSHUFPS      $0x88, X2, X2, X0
+	VSHUFPS      $0xdd, X2, X2, X1
+	VADDPS       X1, X0, X0
 	VMOVLPS      X0, 128(R10)
 	VEXTRACTF128 $0x01, Y6, X0
 	VADDPS       X6, X0, X0
 	VEXTRACTF128 $0x01, Y7, X1
 	VADDPS       X7, X1, X1
-	VHADDPS      X1, X0, X0
-	VHADDPS      X0, X0, X0
+	VSHUFPS      $0x88, X1, X0, X2
+	VSHUFPS      $0xdd, X1, X0, X0
+	VADDPS       X0, X2, X2
+	VSHUFPS      $0x88, X2, X2, X0
+	VSHUFPS      $0xdd, X2, X2, X1
+	VADDPS       X1, X0, X0
 	VMOVLPS      X0, 192(R10)
 	ADDQ         $0x08, R10
 	ADDQ         AX, R8
@@ -1359,23 +1464,39 @@ keyDim:
 	JNZ          keyDim
 	VEXTRACTF128 $0x01, Y0, X4
 	VADDPS       X0, X4, X4
-	VHADDPS      X4, X4, X4
-	VHADDPS      X4, X4, X4
+	VSHUFPS      $0x88, X4, X4, X0
+	VSHUFPS      $0xdd, X4, X4, X4
+	VADDPS       X4, X0, X0
+	VSHUFPS      $0x88, X0, X0, X4
+	VSHUFPS      $0xdd, X0, X0, X0
+	VADDPS       X0, X4, X4
 	VMOVSS       X4, (R10)
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X1, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
+	VSHUFPS      $0x88, X0, X0, X1
+	VSHUFPS      $0xdd, X0, X0, X0
+	VADDPS       X0, X1, X1
+	VSHUFPS      $0x88, X1, X1, X0
+	VSHUFPS      $0xdd, X1, X1, X1
+	VADDPS       X1, X0, X0
 	VMOVSS       X0, 64(R10)
 	VEXTRACTF128 $0x01, Y2, X0
 	VADDPS       X2, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
+	VSHUFPS      $0x88, X0, X0, X1
+	VSHUFPS      $0xdd, X0, X0, X0
+	VADDPS       X0, X1, X1
+	VSHUFPS      $0x88, X1, X1, X0
+	VSHUFPS      $0xdd, X1, X1, X1
+	VADDPS       X1, X0, X0
 	VMOVSS       X0, 128(R10)
 	VEXTRACTF128 $0x01, Y3, X0
 	VADDPS       X3, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
+	VSHUFPS      $0x88, X0, X0, X1
+	VSHUFPS      $0xdd, X0, X0, X0
+	VADDPS       X0, X1, X1
+	VSHUFPS      $0x88, X1, X1, X0
+	VSHUFPS      $0xdd, X1, X1, X1
+	VADDPS       X1, X0, X0
 	VMOVSS       X0, 192(R10)
 	ADDQ         $0x04, R10
 	ADDQ         AX, R8
@@ -1390,128 +1511,147 @@ multiplied:
 	ADDQ         $0x00000100, SI
 	DECQ         DI
 	JNZ          multiply
-	MOVQ         st+0(FP), BX
-	LEAQ         (SP), SI
-	LEAQ         1024(SP), DI
-	MOVQ         groups+40(FP), R8
-	IMUL3Q       $0x04, R8, R8
+	MOVQ         groups+40(FP), BX
+	IMUL3Q       $0x04, BX, BX
+	MOVQ         st+0(FP), SI
+	LEAQ         (SP), DI
+	LEAQ         1024(SP), R8
+	MOVQ         BX, R9
 	VBROADCASTSS scale+72(FP), Y1
 	VPBROADCASTD n+48(FP), Y0
-	VPCMPGTD     iota<>+0(SB), Y0, Y2
+	VMOVUPS      minusInf<>+0(SB), Y2
+	VPCMPGTD     iota<>+0(SB), Y0, Y3
 	VPCMPGTD     iota<>+32(SB), Y0, Y0
 
-softmax:
-	VMOVUPS      minusInf<>+0(SB), Y4
-	VMULPS       (SI), Y1, Y3
-	VBLENDVPS    Y2, Y3, Y4, Y3
-	VMOVUPS      minusInf<>+0(SB), Y5
-	VMULPS       32(SI), Y1, Y4
-	VBLENDVPS    Y0, Y4, Y5, Y4
-	VMAXPS       Y3, Y4, Y5
-	VEXTRACTF128 $0x01, Y5, X7
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0x4e, X7, X5
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0xb1, X7, X5
-	VMAXPS       X5, X7, X7
-	VMOVSS       (BX), X6
-	VMAXSS       X6, X7, X7
-	VMOVSS       X7, (BX)
-	VBROADCASTSS X7, Y5
-	VSUBSS       X7, X6, X6
-	VMOVUPS      expOne<>+0(SB), Y7
-	VMOVD        X6, R9
-	TESTL        R9, R9
-	JZ           same
-	VBROADCASTSS X6, Y7
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y7, Y6
-	VMAXPS       Y7, Y8, Y7
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y7, Y8, Y7
-	VMULPS       expLog2e<>+0(SB), Y7, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y7
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y7
-	VMULPS       Y7, Y7, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y7, Y9
-	VFMADD213PS  Y7, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y7
-	VANDPS       Y6, Y7, Y7
+maxima:
+	VMULPS       (DI), Y1, Y4
+	VBLENDVPS    Y3, Y4, Y2, Y4
+	VMOVUPS      Y4, (DI)
+	VMULPS       32(DI), Y1, Y5
+	VBLENDVPS    Y0, Y5, Y2, Y5
+	VMOVUPS      Y5, 32(DI)
+	VMAXPS       Y4, Y5, Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VMAXPS       X4, X5, X5
+	VPERMILPS    $0x4e, X5, X4
+	VMAXPS       X4, X5, X5
+	VPERMILPS    $0xb1, X5, X4
+	VMAXPS       X4, X5, X5
+	VMOVSS       (SI), X4
+	VMAXSS       X4, X5, X5
+	VMOVSS       X5, (SI)
+	VSUBSS       X5, X4, X4
+	VMOVSS       X4, (R8)
+	ADDQ         $0x08, SI
+	ADDQ         $0x40, DI
+	ADDQ         $0x04, R8
+	DECQ         R9
+	JNZ          maxima
+	LEAQ         1024(SP), SI
+	MOVQ         BX, DI
 
-same:
-	VMOVSS       X7, (DI)
-	VSUBPS       Y5, Y3, Y3
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y3, Y6
-	VMAXPS       Y3, Y8, Y3
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y3, Y8, Y3
-	VMULPS       expLog2e<>+0(SB), Y3, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y3
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y3
-	VMULPS       Y3, Y3, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y3, Y9
-	VFMADD213PS  Y3, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y3
-	VANDPS       Y6, Y3, Y3
-	VMOVUPS      Y3, (SI)
-	VSUBPS       Y5, Y4, Y4
-	VMOVUPS      expLow<>+0(SB), Y6
-	VCMPPS       $0x15, Y6, Y4, Y5
-	VMAXPS       Y4, Y6, Y4
-	VMOVUPS      expHigh<>+0(SB), Y6
-	VMINPS       Y4, Y6, Y4
-	VMULPS       expLog2e<>+0(SB), Y4, Y6
-	VROUNDPS     $0x00, Y6, Y6
-	VFNMADD231PS expLn2High<>+0(SB), Y6, Y4
-	VFNMADD231PS expLn2Low<>+0(SB), Y6, Y4
-	VMULPS       Y4, Y4, Y9
-	VMOVUPS      expPoly0<>+0(SB), Y8
-	VFMADD213PS  expPoly1<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly2<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly3<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly4<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly5<>+0(SB), Y4, Y8
-	VFMADD213PS  Y4, Y9, Y8
-	VADDPS       expOne<>+0(SB), Y8, Y8
-	VCVTPS2DQ    Y6, Y6
-	VPADDD       expBias<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y8, Y4
-	VANDPS       Y5, Y4, Y4
-	VMOVUPS      Y4, 32(SI)
-	VADDPS       Y4, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VADDPS       X3, X4, X4
-	VHADDPS      X4, X4, X4
-	VHADDPS      X4, X4, X4
-	VFMADD231SS  4(BX), X7, X4
-	VMOVSS       X4, 4(BX)
-	ADDQ         $0x08, BX
-	ADDQ         $0x40, SI
-	ADDQ         $0x04, DI
-	DECQ         R8
-	JNZ          softmax
+factors:
+	VMOVUPS      (SI), Y0
+	VMOVUPS      expLow<>+0(SB), Y2
+	VCMPPS       $0x15, Y2, Y0, Y1
+	VMAXPS       Y0, Y2, Y0
+	VMOVUPS      expHigh<>+0(SB), Y2
+	VMINPS       Y0, Y2, Y0
+	VMULPS       expLog2e<>+0(SB), Y0, Y2
+	VROUNDPS     $0x00, Y2, Y2
+	VFNMADD231PS expLn2High<>+0(SB), Y2, Y0
+	VFNMADD231PS expLn2Low<>+0(SB), Y2, Y0
+	VMULPS       Y0, Y0, Y4
+	VMOVUPS      expPoly0<>+0(SB), Y3
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y3
+	VFMADD213PS  Y0, Y4, Y3
+	VADDPS       expOne<>+0(SB), Y3, Y3
+	VCVTPS2DQ    Y2, Y2
+	VPADDD       expBias<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y3, Y0
+	VANDPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (SI)
+	ADDQ         $0x20, SI
+	SUBQ         $0x08, DI
+	JG           factors
+	MOVQ         st+0(FP), SI
+	LEAQ         (SP), DI
+	LEAQ         1024(SP), R8
+
+weights:
+	VBROADCASTSS (SI), Y2
+	VMOVUPS      (DI), Y0
+	VSUBPS       Y2, Y0, Y0
+	VMOVUPS      expLow<>+0(SB), Y3
+	VCMPPS       $0x15, Y3, Y0, Y1
+	VMAXPS       Y0, Y3, Y0
+	VMOVUPS      expHigh<>+0(SB), Y3
+	VMINPS       Y0, Y3, Y0
+	VMULPS       expLog2e<>+0(SB), Y0, Y3
+	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS expLn2High<>+0(SB), Y3, Y0
+	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y0
+	VMULPS       Y0, Y0, Y5
+	VMOVUPS      expPoly0<>+0(SB), Y4
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y4
+	VFMADD213PS  Y0, Y5, Y4
+	VADDPS       expOne<>+0(SB), Y4, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPADDD       expBias<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y4, Y0
+	VANDPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      32(DI), Y1
+	VSUBPS       Y2, Y1, Y1
+	VMOVUPS      expLow<>+0(SB), Y3
+	VCMPPS       $0x15, Y3, Y1, Y2
+	VMAXPS       Y1, Y3, Y1
+	VMOVUPS      expHigh<>+0(SB), Y3
+	VMINPS       Y1, Y3, Y1
+	VMULPS       expLog2e<>+0(SB), Y1, Y3
+	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS expLn2High<>+0(SB), Y3, Y1
+	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y1
+	VMULPS       Y1, Y1, Y5
+	VMOVUPS      expPoly0<>+0(SB), Y4
+	VFMADD213PS  expPoly1<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly2<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly3<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly4<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly5<>+0(SB), Y1, Y4
+	VFMADD213PS  Y1, Y5, Y4
+	VADDPS       expOne<>+0(SB), Y4, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPADDD       expBias<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y4, Y1
+	VANDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 32(DI)
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0x4e, X1, X0
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0xb1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSS       (R8), X0
+	VFMADD231SS  4(SI), X0, X1
+	VMOVSS       X1, 4(SI)
+	ADDQ         $0x08, SI
+	ADDQ         $0x40, DI
+	ADDQ         $0x04, R8
+	DECQ         BX
+	JNZ          weights
 	MOVQ         acc+8(FP), BX
 	MOVQ         groups+40(FP), SI
 	LEAQ         (SP), DI
@@ -1659,63 +1799,61 @@ keys:
 	VXORPS Y7, Y7, Y7
 
 keysDim:
-	VMOVUPS      (R11), Y8
-	VMOVUPS      (R13), Y9
-	VFMADD231PS  Y8, Y9, Y0
-	VMOVUPS      (R13)(AX*1), Y9
-	VFMADD231PS  Y8, Y9, Y1
-	VMOVUPS      (R13)(AX*2), Y9
-	VFMADD231PS  Y8, Y9, Y2
-	VMOVUPS      (R13)(R14*1), Y9
-	VFMADD231PS  Y8, Y9, Y3
-	VMOVUPS      (R15), Y9
-	VFMADD231PS  Y8, Y9, Y4
-	VMOVUPS      (R15)(AX*1), Y9
-	VFMADD231PS  Y8, Y9, Y5
-	VMOVUPS      (R15)(AX*2), Y9
-	VFMADD231PS  Y8, Y9, Y6
-	VMOVUPS      (R15)(R14*1), Y9
-	VFMADD231PS  Y8, Y9, Y7
-	ADDQ         $0x20, R11
-	ADDQ         $0x20, R13
-	ADDQ         $0x20, R15
-	SUBQ         $0x08, R12
-	JNZ          keysDim
-	VEXTRACTF128 $0x01, Y0, X8
-	VADDPS       X0, X8, X8
-	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X1, X0, X0
-	VEXTRACTF128 $0x01, Y2, X1
-	VADDPS       X2, X1, X1
-	VEXTRACTF128 $0x01, Y3, X2
-	VADDPS       X3, X2, X2
-	VEXTRACTF128 $0x01, Y4, X3
-	VADDPS       X4, X3, X3
-	VEXTRACTF128 $0x01, Y5, X4
-	VADDPS       X5, X4, X4
-	VEXTRACTF128 $0x01, Y6, X5
-	VADDPS       X6, X5, X5
-	VEXTRACTF128 $0x01, Y7, X6
-	VADDPS       X7, X6, X6
-	VHADDPS      X0, X8, X8
-	VHADDPS      X2, X1, X1
-	VHADDPS      X1, X8, X8
-	VMOVUPS      X8, (R10)
-	VHADDPS      X4, X3, X3
-	VHADDPS      X6, X5, X5
-	VHADDPS      X5, X3, X3
-	VMOVUPS      X3, 16(R10)
-	ADDQ         $0x20, R10
-	ADDQ         AX, R8
-	ADDQ         AX, R8
-	ADDQ         AX, R8
-	ADDQ         AX, R8
-	ADDQ         AX, R8
-	ADDQ         AX, R8
-	ADDQ         AX, R8
-	ADDQ         AX, R8
-	SUBQ         $0x08, R9
-	JGE          keys
+	VMOVUPS     (R11), Y8
+	VMOVUPS     (R13), Y9
+	VFMADD231PS Y8, Y9, Y0
+	VMOVUPS     (R13)(AX*1), Y9
+	VFMADD231PS Y8, Y9, Y1
+	VMOVUPS     (R13)(AX*2), Y9
+	VFMADD231PS Y8, Y9, Y2
+	VMOVUPS     (R13)(R14*1), Y9
+	VFMADD231PS Y8, Y9, Y3
+	VMOVUPS     (R15), Y9
+	VFMADD231PS Y8, Y9, Y4
+	VMOVUPS     (R15)(AX*1), Y9
+	VFMADD231PS Y8, Y9, Y5
+	VMOVUPS     (R15)(AX*2), Y9
+	VFMADD231PS Y8, Y9, Y6
+	VMOVUPS     (R15)(R14*1), Y9
+	VFMADD231PS Y8, Y9, Y7
+	ADDQ        $0x20, R11
+	ADDQ        $0x20, R13
+	ADDQ        $0x20, R15
+	SUBQ        $0x08, R12
+	JNZ         keysDim
+	VPERM2F128  $0x21, Y4, Y0, Y8
+	VBLENDPS    $0xf0, Y4, Y0, Y0
+	VADDPS      Y0, Y8, Y8
+	VPERM2F128  $0x21, Y5, Y1, Y0
+	VBLENDPS    $0xf0, Y5, Y1, Y1
+	VADDPS      Y1, Y0, Y0
+	VSHUFPS     $0x88, Y0, Y8, Y1
+	VSHUFPS     $0xdd, Y0, Y8, Y0
+	VADDPS      Y0, Y1, Y1
+	VPERM2F128  $0x21, Y6, Y2, Y0
+	VBLENDPS    $0xf0, Y6, Y2, Y2
+	VADDPS      Y2, Y0, Y0
+	VPERM2F128  $0x21, Y7, Y3, Y2
+	VBLENDPS    $0xf0, Y7, Y3, Y3
+	VADDPS      Y3, Y2, Y2
+	VSHUFPS     $0x88, Y2, Y0, Y3
+	VSHUFPS     $0xdd, Y2, Y0, Y0
+	VADDPS      Y0, Y3, Y3
+	VSHUFPS     $0x88, Y3, Y1, Y0
+	VSHUFPS     $0xdd, Y3, Y1, Y1
+	VADDPS      Y1, Y0, Y0
+	VMOVUPS     Y0, (R10)
+	ADDQ        $0x20, R10
+	ADDQ        AX, R8
+	ADDQ        AX, R8
+	ADDQ        AX, R8
+	ADDQ        AX, R8
+	ADDQ        AX, R8
+	ADDQ        AX, R8
+	ADDQ        AX, R8
+	ADDQ        AX, R8
+	SUBQ        $0x08, R9
+	JGE         keys
 
 keysDone:
 	ADDQ $0x08, R9
@@ -1737,8 +1875,12 @@ keyDim:
 	JNZ          keyDim
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X0, X1, X1
-	VHADDPS      X1, X1, X1
-	VHADDPS      X1, X1, X1
+	VSHUFPS      $0x88, X1, X1, X0
+	VSHUFPS      $0xdd, X1, X1, X1
+	VADDPS       X1, X0, X0
+	VSHUFPS      $0x88, X0, X0, X1
+	VSHUFPS      $0xdd, X0, X0, X0
+	VADDPS       X0, X1, X1
 	VMOVSS       X1, (R10)
 	ADDQ         $0x04, R10
 	ADDQ         AX, R8
@@ -1750,128 +1892,147 @@ multiplied:
 	ADDQ         $0x00000040, SI
 	DECQ         DI
 	JNZ          multiply
-	MOVQ         st+0(FP), DX
-	LEAQ         (SP), BX
-	LEAQ         1024(SP), SI
-	MOVQ         groups+40(FP), DI
-	IMUL3Q       $0x01, DI, DI
+	MOVQ         groups+40(FP), DX
+	IMUL3Q       $0x01, DX, DX
+	MOVQ         st+0(FP), BX
+	LEAQ         (SP), SI
+	LEAQ         1024(SP), DI
+	MOVQ         DX, R8
 	VBROADCASTSS scale+72(FP), Y1
 	VPBROADCASTD n+48(FP), Y0
-	VPCMPGTD     iota<>+0(SB), Y0, Y2
+	VMOVUPS      minusInf<>+0(SB), Y2
+	VPCMPGTD     iota<>+0(SB), Y0, Y3
 	VPCMPGTD     iota<>+32(SB), Y0, Y0
 
-softmax:
-	VMOVUPS      minusInf<>+0(SB), Y4
-	VMULPS       (BX), Y1, Y3
-	VBLENDVPS    Y2, Y3, Y4, Y3
-	VMOVUPS      minusInf<>+0(SB), Y5
-	VMULPS       32(BX), Y1, Y4
-	VBLENDVPS    Y0, Y4, Y5, Y4
-	VMAXPS       Y3, Y4, Y5
-	VEXTRACTF128 $0x01, Y5, X7
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0x4e, X7, X5
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0xb1, X7, X5
-	VMAXPS       X5, X7, X7
-	VMOVSS       (DX), X6
-	VMAXSS       X6, X7, X7
-	VMOVSS       X7, (DX)
-	VBROADCASTSS X7, Y5
-	VSUBSS       X7, X6, X6
-	VMOVUPS      expOne<>+0(SB), Y7
-	VMOVD        X6, R8
-	TESTL        R8, R8
-	JZ           same
-	VBROADCASTSS X6, Y7
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y7, Y6
-	VMAXPS       Y7, Y8, Y7
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y7, Y8, Y7
-	VMULPS       expLog2e<>+0(SB), Y7, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y7
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y7
-	VMULPS       Y7, Y7, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y7, Y9
-	VFMADD213PS  Y7, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y7
-	VANDPS       Y6, Y7, Y7
+maxima:
+	VMULPS       (SI), Y1, Y4
+	VBLENDVPS    Y3, Y4, Y2, Y4
+	VMOVUPS      Y4, (SI)
+	VMULPS       32(SI), Y1, Y5
+	VBLENDVPS    Y0, Y5, Y2, Y5
+	VMOVUPS      Y5, 32(SI)
+	VMAXPS       Y4, Y5, Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VMAXPS       X4, X5, X5
+	VPERMILPS    $0x4e, X5, X4
+	VMAXPS       X4, X5, X5
+	VPERMILPS    $0xb1, X5, X4
+	VMAXPS       X4, X5, X5
+	VMOVSS       (BX), X4
+	VMAXSS       X4, X5, X5
+	VMOVSS       X5, (BX)
+	VSUBSS       X5, X4, X4
+	VMOVSS       X4, (DI)
+	ADDQ         $0x08, BX
+	ADDQ         $0x40, SI
+	ADDQ         $0x04, DI
+	DECQ         R8
+	JNZ          maxima
+	LEAQ         1024(SP), BX
+	MOVQ         DX, SI
 
-same:
-	VMOVSS       X7, (SI)
-	VSUBPS       Y5, Y3, Y3
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y3, Y6
-	VMAXPS       Y3, Y8, Y3
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y3, Y8, Y3
-	VMULPS       expLog2e<>+0(SB), Y3, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y3
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y3
-	VMULPS       Y3, Y3, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y3, Y9
-	VFMADD213PS  Y3, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y3
-	VANDPS       Y6, Y3, Y3
-	VMOVUPS      Y3, (BX)
-	VSUBPS       Y5, Y4, Y4
-	VMOVUPS      expLow<>+0(SB), Y6
-	VCMPPS       $0x15, Y6, Y4, Y5
-	VMAXPS       Y4, Y6, Y4
-	VMOVUPS      expHigh<>+0(SB), Y6
-	VMINPS       Y4, Y6, Y4
-	VMULPS       expLog2e<>+0(SB), Y4, Y6
-	VROUNDPS     $0x00, Y6, Y6
-	VFNMADD231PS expLn2High<>+0(SB), Y6, Y4
-	VFNMADD231PS expLn2Low<>+0(SB), Y6, Y4
-	VMULPS       Y4, Y4, Y9
-	VMOVUPS      expPoly0<>+0(SB), Y8
-	VFMADD213PS  expPoly1<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly2<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly3<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly4<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly5<>+0(SB), Y4, Y8
-	VFMADD213PS  Y4, Y9, Y8
-	VADDPS       expOne<>+0(SB), Y8, Y8
-	VCVTPS2DQ    Y6, Y6
-	VPADDD       expBias<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y8, Y4
-	VANDPS       Y5, Y4, Y4
-	VMOVUPS      Y4, 32(BX)
-	VADDPS       Y4, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VADDPS       X3, X4, X4
-	VHADDPS      X4, X4, X4
-	VHADDPS      X4, X4, X4
-	VFMADD231SS  4(DX), X7, X4
-	VMOVSS       X4, 4(DX)
-	ADDQ         $0x08, DX
-	ADDQ         $0x40, BX
-	ADDQ         $0x04, SI
-	DECQ         DI
-	JNZ          softmax
+factors:
+	VMOVUPS      (BX), Y0
+	VMOVUPS      expLow<>+0(SB), Y2
+	VCMPPS       $0x15, Y2, Y0, Y1
+	VMAXPS       Y0, Y2, Y0
+	VMOVUPS      expHigh<>+0(SB), Y2
+	VMINPS       Y0, Y2, Y0
+	VMULPS       expLog2e<>+0(SB), Y0, Y2
+	VROUNDPS     $0x00, Y2, Y2
+	VFNMADD231PS expLn2High<>+0(SB), Y2, Y0
+	VFNMADD231PS expLn2Low<>+0(SB), Y2, Y0
+	VMULPS       Y0, Y0, Y4
+	VMOVUPS      expPoly0<>+0(SB), Y3
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y3
+	VFMADD213PS  Y0, Y4, Y3
+	VADDPS       expOne<>+0(SB), Y3, Y3
+	VCVTPS2DQ    Y2, Y2
+	VPADDD       expBias<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y3, Y0
+	VANDPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (BX)
+	ADDQ         $0x20, BX
+	SUBQ         $0x08, SI
+	JG           factors
+	MOVQ         st+0(FP), BX
+	LEAQ         (SP), SI
+	LEAQ         1024(SP), DI
+
+weights:
+	VBROADCASTSS (BX), Y2
+	VMOVUPS      (SI), Y0
+	VSUBPS       Y2, Y0, Y0
+	VMOVUPS      expLow<>+0(SB), Y3
+	VCMPPS       $0x15, Y3, Y0, Y1
+	VMAXPS       Y0, Y3, Y0
+	VMOVUPS      expHigh<>+0(SB), Y3
+	VMINPS       Y0, Y3, Y0
+	VMULPS       expLog2e<>+0(SB), Y0, Y3
+	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS expLn2High<>+0(SB), Y3, Y0
+	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y0
+	VMULPS       Y0, Y0, Y5
+	VMOVUPS      expPoly0<>+0(SB), Y4
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y4
+	VFMADD213PS  Y0, Y5, Y4
+	VADDPS       expOne<>+0(SB), Y4, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPADDD       expBias<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y4, Y0
+	VANDPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (SI)
+	VMOVUPS      32(SI), Y1
+	VSUBPS       Y2, Y1, Y1
+	VMOVUPS      expLow<>+0(SB), Y3
+	VCMPPS       $0x15, Y3, Y1, Y2
+	VMAXPS       Y1, Y3, Y1
+	VMOVUPS      expHigh<>+0(SB), Y3
+	VMINPS       Y1, Y3, Y1
+	VMULPS       expLog2e<>+0(SB), Y1, Y3
+	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS expLn2High<>+0(SB), Y3, Y1
+	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y1
+	VMULPS       Y1, Y1, Y5
+	VMOVUPS      expPoly0<>+0(SB), Y4
+	VFMADD213PS  expPoly1<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly2<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly3<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly4<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly5<>+0(SB), Y1, Y4
+	VFMADD213PS  Y1, Y5, Y4
+	VADDPS       expOne<>+0(SB), Y4, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPADDD       expBias<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y4, Y1
+	VANDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 32(SI)
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0x4e, X1, X0
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0xb1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSS       (DI), X0
+	VFMADD231SS  4(BX), X0, X1
+	VMOVSS       X1, 4(BX)
+	ADDQ         $0x08, BX
+	ADDQ         $0x40, SI
+	ADDQ         $0x04, DI
+	DECQ         DX
+	JNZ          weights
 	MOVQ         acc+8(FP), DX
 	MOVQ         groups+40(FP), BX
 	LEAQ         (SP), SI
@@ -2017,30 +2178,34 @@ keysDim:
 	ADDQ         $0x20, R13
 	SUBQ         $0x08, R12
 	JNZ          keysDim
-	VEXTRACTF128 $0x01, Y0, X8
-	VADDPS       X0, X8, X8
+	VPERM2F128   $0x21, Y2, Y0, Y8
+	VBLENDPS     $0xf0, Y2, Y0, Y0
+	VADDPS       Y0, Y8, Y8
+	VPERM2F128   $0x21, Y3, Y1, Y0
+	VBLENDPS     $0xf0, Y3, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VSHUFPS      $0x88, Y0, Y8, Y1
+	VSHUFPS      $0xdd, Y0, Y8, Y0
+	VADDPS       Y0, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X1, X0, X0
-	VEXTRACTF128 $0x01, Y2, X1
-	VADDPS       X2, X1, X1
-	VEXTRACTF128 $0x01, Y3, X2
-	VADDPS       X3, X2, X2
-	VHADDPS      X0, X8, X8
-	VHADDPS      X2, X1, X1
-	VHADDPS      X1, X8, X8
-	VMOVUPS      X8, (R10)
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPS       X4, X0, X0
-	VEXTRACTF128 $0x01, Y5, X1
-	VADDPS       X5, X1, X1
-	VEXTRACTF128 $0x01, Y6, X2
-	VADDPS       X6, X2, X2
-	VEXTRACTF128 $0x01, Y7, X3
-	VADDPS       X7, X3, X3
-	VHADDPS      X1, X0, X0
-	VHADDPS      X3, X2, X2
-	VHADDPS      X2, X0, X0
-	VMOVUPS      X0, 64(R10)
+	VSHUFPS      $0x88, X0, X1, X2
+	VSHUFPS      $0xdd, X0, X1, X0
+	VADDPS       X0, X2, X2
+	VMOVUPS      X2, (R10)
+	VPERM2F128   $0x21, Y6, Y4, Y0
+	VBLENDPS     $0xf0, Y6, Y4, Y1
+	VADDPS       Y1, Y0, Y0
+	VPERM2F128   $0x21, Y7, Y5, Y1
+	VBLENDPS     $0xf0, Y7, Y5, Y2
+	VADDPS       Y2, Y1, Y1
+	VSHUFPS      $0x88, Y1, Y0, Y2
+	VSHUFPS      $0xdd, Y1, Y0, Y0
+	VADDPS       Y0, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X0
+	VSHUFPS      $0x88, X0, X2, X1
+	VSHUFPS      $0xdd, X0, X2, X0
+	VADDPS       X0, X1, X1
+	VMOVUPS      X1, 64(R10)
 	ADDQ         $0x10, R10
 	ADDQ         AX, R8
 	ADDQ         AX, R8
@@ -2072,13 +2237,21 @@ keyDim:
 	JNZ          keyDim
 	VEXTRACTF128 $0x01, Y0, X2
 	VADDPS       X0, X2, X2
-	VHADDPS      X2, X2, X2
-	VHADDPS      X2, X2, X2
+	VSHUFPS      $0x88, X2, X2, X0
+	VSHUFPS      $0xdd, X2, X2, X2
+	VADDPS       X2, X0, X0
+	VSHUFPS      $0x88, X0, X0, X2
+	VSHUFPS      $0xdd, X0, X0, X0
+	VADDPS       X0, X2, X2
 	VMOVSS       X2, (R10)
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X1, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
+	VSHUFPS      $0x88, X0, X0, X1
+	VSHUFPS      $0xdd, X0, X0, X0
+	VADDPS       X0, X1, X1
+	VSHUFPS      $0x88, X1, X1, X0
+	VSHUFPS      $0xdd, X1, X1, X1
+	VADDPS       X1, X0, X0
 	VMOVSS       X0, 64(R10)
 	ADDQ         $0x04, R10
 	ADDQ         AX, R8
@@ -2091,128 +2264,147 @@ multiplied:
 	ADDQ         $0x00000080, SI
 	DECQ         DI
 	JNZ          multiply
-	MOVQ         st+0(FP), BX
-	LEAQ         (SP), SI
-	LEAQ         1024(SP), DI
-	MOVQ         groups+40(FP), R8
-	IMUL3Q       $0x02, R8, R8
+	MOVQ         groups+40(FP), BX
+	IMUL3Q       $0x02, BX, BX
+	MOVQ         st+0(FP), SI
+	LEAQ         (SP), DI
+	LEAQ         1024(SP), R8
+	MOVQ         BX, R9
 	VBROADCASTSS scale+72(FP), Y1
 	VPBROADCASTD n+48(FP), Y0
-	VPCMPGTD     iota<>+0(SB), Y0, Y2
+	VMOVUPS      minusInf<>+0(SB), Y2
+	VPCMPGTD     iota<>+0(SB), Y0, Y3
 	VPCMPGTD     iota<>+32(SB), Y0, Y0
 
-softmax:
-	VMOVUPS      minusInf<>+0(SB), Y4
-	VMULPS       (SI), Y1, Y3
-	VBLENDVPS    Y2, Y3, Y4, Y3
-	VMOVUPS      minusInf<>+0(SB), Y5
-	VMULPS       32(SI), Y1, Y4
-	VBLENDVPS    Y0, Y4, Y5, Y4
-	VMAXPS       Y3, Y4, Y5
-	VEXTRACTF128 $0x01, Y5, X7
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0x4e, X7, X5
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0xb1, X7, X5
-	VMAXPS       X5, X7, X7
-	VMOVSS       (BX), X6
-	VMAXSS       X6, X7, X7
-	VMOVSS       X7, (BX)
-	VBROADCASTSS X7, Y5
-	VSUBSS       X7, X6, X6
-	VMOVUPS      expOne<>+0(SB), Y7
-	VMOVD        X6, R9
-	TESTL        R9, R9
-	JZ           same
-	VBROADCASTSS X6, Y7
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y7, Y6
-	VMAXPS       Y7, Y8, Y7
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y7, Y8, Y7
-	VMULPS       expLog2e<>+0(SB), Y7, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y7
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y7
-	VMULPS       Y7, Y7, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y7, Y9
-	VFMADD213PS  Y7, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y7
-	VANDPS       Y6, Y7, Y7
+maxima:
+	VMULPS       (DI), Y1, Y4
+	VBLENDVPS    Y3, Y4, Y2, Y4
+	VMOVUPS      Y4, (DI)
+	VMULPS       32(DI), Y1, Y5
+	VBLENDVPS    Y0, Y5, Y2, Y5
+	VMOVUPS      Y5, 32(DI)
+	VMAXPS       Y4, Y5, Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VMAXPS       X4, X5, X5
+	VPERMILPS    $0x4e, X5, X4
+	VMAXPS       X4, X5, X5
+	VPERMILPS    $0xb1, X5, X4
+	VMAXPS       X4, X5, X5
+	VMOVSS       (SI), X4
+	VMAXSS       X4, X5, X5
+	VMOVSS       X5, (SI)
+	VSUBSS       X5, X4, X4
+	VMOVSS       X4, (R8)
+	ADDQ         $0x08, SI
+	ADDQ         $0x40, DI
+	ADDQ         $0x04, R8
+	DECQ         R9
+	JNZ          maxima
+	LEAQ         1024(SP), SI
+	MOVQ         BX, DI
 
-same:
-	VMOVSS       X7, (DI)
-	VSUBPS       Y5, Y3, Y3
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y3, Y6
-	VMAXPS       Y3, Y8, Y3
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y3, Y8, Y3
-	VMULPS       expLog2e<>+0(SB), Y3, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y3
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y3
-	VMULPS       Y3, Y3, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y3, Y9
-	VFMADD213PS  Y3, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y3
-	VANDPS       Y6, Y3, Y3
-	VMOVUPS      Y3, (SI)
-	VSUBPS       Y5, Y4, Y4
-	VMOVUPS      expLow<>+0(SB), Y6
-	VCMPPS       $0x15, Y6, Y4, Y5
-	VMAXPS       Y4, Y6, Y4
-	VMOVUPS      expHigh<>+0(SB), Y6
-	VMINPS       Y4, Y6, Y4
-	VMULPS       expLog2e<>+0(SB), Y4, Y6
-	VROUNDPS     $0x00, Y6, Y6
-	VFNMADD231PS expLn2High<>+0(SB), Y6, Y4
-	VFNMADD231PS expLn2Low<>+0(SB), Y6, Y4
-	VMULPS       Y4, Y4, Y9
-	VMOVUPS      expPoly0<>+0(SB), Y8
-	VFMADD213PS  expPoly1<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly2<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly3<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly4<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly5<>+0(SB), Y4, Y8
-	VFMADD213PS  Y4, Y9, Y8
-	VADDPS       expOne<>+0(SB), Y8, Y8
-	VCVTPS2DQ    Y6, Y6
-	VPADDD       expBias<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y8, Y4
-	VANDPS       Y5, Y4, Y4
-	VMOVUPS      Y4, 32(SI)
-	VADDPS       Y4, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VADDPS       X3, X4, X4
-	VHADDPS      X4, X4, X4
-	VHADDPS      X4, X4, X4
-	VFMADD231SS  4(BX), X7, X4
-	VMOVSS       X4, 4(BX)
-	ADDQ         $0x08, BX
-	ADDQ         $0x40, SI
-	ADDQ         $0x04, DI
-	DECQ         R8
-	JNZ          softmax
+factors:
+	VMOVUPS      (SI), Y0
+	VMOVUPS      expLow<>+0(SB), Y2
+	VCMPPS       $0x15, Y2, Y0, Y1
+	VMAXPS       Y0, Y2, Y0
+	VMOVUPS      expHigh<>+0(SB), Y2
+	VMINPS       Y0, Y2, Y0
+	VMULPS       expLog2e<>+0(SB), Y0, Y2
+	VROUNDPS     $0x00, Y2, Y2
+	VFNMADD231PS expLn2High<>+0(SB), Y2, Y0
+	VFNMADD231PS expLn2Low<>+0(SB), Y2, Y0
+	VMULPS       Y0, Y0, Y4
+	VMOVUPS      expPoly0<>+0(SB), Y3
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y3
+	VFMADD213PS  Y0, Y4, Y3
+	VADDPS       expOne<>+0(SB), Y3, Y3
+	VCVTPS2DQ    Y2, Y2
+	VPADDD       expBias<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y3, Y0
+	VANDPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (SI)
+	ADDQ         $0x20, SI
+	SUBQ         $0x08, DI
+	JG           factors
+	MOVQ         st+0(FP), SI
+	LEAQ         (SP), DI
+	LEAQ         1024(SP), R8
+
+weights:
+	VBROADCASTSS (SI), Y2
+	VMOVUPS      (DI), Y0
+	VSUBPS       Y2, Y0, Y0
+	VMOVUPS      expLow<>+0(SB), Y3
+	VCMPPS       $0x15, Y3, Y0, Y1
+	VMAXPS       Y0, Y3, Y0
+	VMOVUPS      expHigh<>+0(SB), Y3
+	VMINPS       Y0, Y3, Y0
+	VMULPS       expLog2e<>+0(SB), Y0, Y3
+	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS expLn2High<>+0(SB), Y3, Y0
+	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y0
+	VMULPS       Y0, Y0, Y5
+	VMOVUPS      expPoly0<>+0(SB), Y4
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y4
+	VFMADD213PS  Y0, Y5, Y4
+	VADDPS       expOne<>+0(SB), Y4, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPADDD       expBias<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y4, Y0
+	VANDPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      32(DI), Y1
+	VSUBPS       Y2, Y1, Y1
+	VMOVUPS      expLow<>+0(SB), Y3
+	VCMPPS       $0x15, Y3, Y1, Y2
+	VMAXPS       Y1, Y3, Y1
+	VMOVUPS      expHigh<>+0(SB), Y3
+	VMINPS       Y1, Y3, Y1
+	VMULPS       expLog2e<>+0(SB), Y1, Y3
+	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS expLn2High<>+0(SB), Y3, Y1
+	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y1
+	VMULPS       Y1, Y1, Y5
+	VMOVUPS      expPoly0<>+0(SB), Y4
+	VFMADD213PS  expPoly1<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly2<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly3<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly4<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly5<>+0(SB), Y1, Y4
+	VFMADD213PS  Y1, Y5, Y4
+	VADDPS       expOne<>+0(SB), Y4, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPADDD       expBias<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y4, Y1
+	VANDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 32(DI)
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0x4e, X1, X0
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0xb1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSS       (R8), X0
+	VFMADD231SS  4(SI), X0, X1
+	VMOVSS       X1, 4(SI)
+	ADDQ         $0x08, SI
+	ADDQ         $0x40, DI
+	ADDQ         $0x04, R8
+	DECQ         BX
+	JNZ          weights
 	MOVQ         acc+8(FP), BX
 	MOVQ         groups+40(FP), SI
 	LEAQ         (SP), DI
@@ -2371,42 +2563,48 @@ keysDim:
 	ADDQ         $0x20, R13
 	SUBQ         $0x08, R12
 	JNZ          keysDim
-	VEXTRACTF128 $0x01, Y0, X12
-	VADDPS       X0, X12, X12
+	VPERM2F128   $0x21, Y2, Y0, Y12
+	VBLENDPS     $0xf0, Y2, Y0, Y0
+	VADDPS       Y0, Y12, Y12
+	VPERM2F128   $0x21, Y3, Y1, Y0
+	VBLENDPS     $0xf0, Y3, Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VSHUFPS      $0x88, Y0, Y12, Y1
+	VSHUFPS      $0xdd, Y0, Y12, Y0
+	VADDPS       Y0, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X0
-	VADDPS       X1, X0, X0
-	VEXTRACTF128 $0x01, Y2, X1
-	VADDPS       X2, X1, X1
-	VEXTRACTF128 $0x01, Y3, X2
-	VADDPS       X3, X2, X2
-	VHADDPS      X0, X12, X12
-	VHADDPS      X2, X1, X1
-	VHADDPS      X1, X12, X12
-	VMOVUPS      X12, (R10)
-	VEXTRACTF128 $0x01, Y4, X0
-	VADDPS       X4, X0, X0
-	VEXTRACTF128 $0x01, Y5, X1
-	VADDPS       X5, X1, X1
-	VEXTRACTF128 $0x01, Y6, X2
-	VADDPS       X6, X2, X2
-	VEXTRACTF128 $0x01, Y7, X3
-	VADDPS       X7, X3, X3
-	VHADDPS      X1, X0, X0
-	VHADDPS      X3, X2, X2
-	VHADDPS      X2, X0, X0
-	VMOVUPS      X0, 64(R10)
-	VEXTRACTF128 $0x01, Y8, X0
-	VADDPS       X8, X0, X0
-	VEXTRACTF128 $0x01, Y9, X1
-	VADDPS       X9, X1, X1
-	VEXTRACTF128 $0x01, Y10, X2
-	VADDPS       X10, X2, X2
-	VEXTRACTF128 $0x01, Y11, X3
-	VADDPS       X11, X3, X3
-	VHADDPS      X1, X0, X0
-	VHADDPS      X3, X2, X2
-	VHADDPS      X2, X0, X0
-	VMOVUPS      X0, 128(R10)
+	VSHUFPS      $0x88, X0, X1, X2
+	VSHUFPS      $0xdd, X0, X1, X0
+	VADDPS       X0, X2, X2
+	VMOVUPS      X2, (R10)
+	VPERM2F128   $0x21, Y6, Y4, Y0
+	VBLENDPS     $0xf0, Y6, Y4, Y1
+	VADDPS       Y1, Y0, Y0
+	VPERM2F128   $0x21, Y7, Y5, Y1
+	VBLENDPS     $0xf0, Y7, Y5, Y2
+	VADDPS       Y2, Y1, Y1
+	VSHUFPS      $0x88, Y1, Y0, Y2
+	VSHUFPS      $0xdd, Y1, Y0, Y0
+	VADDPS       Y0, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X0
+	VSHUFPS      $0x88, X0, X2, X1
+	VSHUFPS      $0xdd, X0, X2, X0
+	VADDPS       X0, X1, X1
+	VMOVUPS      X1, 64(R10)
+	VPERM2F128   $0x21, Y10, Y8, Y0
+	VBLENDPS     $0xf0, Y10, Y8, Y1
+	VADDPS       Y1, Y0, Y0
+	VPERM2F128   $0x21, Y11, Y9, Y1
+	VBLENDPS     $0xf0, Y11, Y9, Y2
+	VADDPS       Y2, Y1, Y1
+	VSHUFPS      $0x88, Y1, Y0, Y2
+	VSHUFPS      $0xdd, Y1, Y0, Y0
+	VADDPS       Y0, Y2, Y2
+	VEXTRACTF128 $0x01, Y2, X0
+	VSHUFPS      $0x88, X0, X2, X1
+	VSHUFPS      $0xdd, X0, X2, X0
+	VADDPS       X0, X1, X1
+	VMOVUPS      X1, 128(R10)
 	ADDQ         $0x10, R10
 	ADDQ         AX, R8
 	ADDQ         AX, R8
@@ -2441,18 +2639,30 @@ keyDim:
 	JNZ          keyDim
 	VEXTRACTF128 $0x01, Y0, X3
 	VADDPS       X0, X3, X3
-	VHADDPS      X3, X3, X3
-	VHADDPS      X3, X3, X3
+	VSHUFPS      $0x88, X3, X3, X0
+	VSHUFPS      $0xdd, X3, X3, X3
+	VADDPS       X3, X0, X0
+	VSHUFPS      $0x88, X0, X0, X3
+	VSHUFPS      $0xdd, X0, X0, X0
+	VADDPS       X0, X3, X3
 	VMOVSS       X3, (R10)
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X1, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
+	VSHUFPS      $0x88, X0, X0, X1
+	VSHUFPS      $0xdd, X0, X0, X0
+	VADDPS       X0, X1, X1
+	VSHUFPS      $0x88, X1, X1, X0
+	VSHUFPS      $0xdd, X1, X1, X1
+	VADDPS       X1, X0, X0
 	VMOVSS       X0, 64(R10)
 	VEXTRACTF128 $0x01, Y2, X0
 	VADDPS       X2, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
+	VSHUFPS      $0x88, X0, X0, X1
+	VSHUFPS      $0xdd, X0, X0, X0
+	VADDPS       X0, X1, X1
+	VSHUFPS      $0x88, X1, X1, X0
+	VSHUFPS      $0xdd, X1, X1, X1
+	VADDPS       X1, X0, X0
 	VMOVSS       X0, 128(R10)
 	ADDQ         $0x04, R10
 	ADDQ         AX, R8
@@ -2466,128 +2676,147 @@ multiplied:
 	ADDQ         $0x000000c0, SI
 	DECQ         DI
 	JNZ          multiply
-	MOVQ         st+0(FP), BX
-	LEAQ         (SP), SI
-	LEAQ         1024(SP), DI
-	MOVQ         groups+40(FP), R8
-	IMUL3Q       $0x03, R8, R8
+	MOVQ         groups+40(FP), BX
+	IMUL3Q       $0x03, BX, BX
+	MOVQ         st+0(FP), SI
+	LEAQ         (SP), DI
+	LEAQ         1024(SP), R8
+	MOVQ         BX, R9
 	VBROADCASTSS scale+72(FP), Y1
 	VPBROADCASTD n+48(FP), Y0
-	VPCMPGTD     iota<>+0(SB), Y0, Y2
+	VMOVUPS      minusInf<>+0(SB), Y2
+	VPCMPGTD     iota<>+0(SB), Y0, Y3
 	VPCMPGTD     iota<>+32(SB), Y0, Y0
 
-softmax:
-	VMOVUPS      minusInf<>+0(SB), Y4
-	VMULPS       (SI), Y1, Y3
-	VBLENDVPS    Y2, Y3, Y4, Y3
-	VMOVUPS      minusInf<>+0(SB), Y5
-	VMULPS       32(SI), Y1, Y4
-	VBLENDVPS    Y0, Y4, Y5, Y4
-	VMAXPS       Y3, Y4, Y5
-	VEXTRACTF128 $0x01, Y5, X7
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0x4e, X7, X5
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0xb1, X7, X5
-	VMAXPS       X5, X7, X7
-	VMOVSS       (BX), X6
-	VMAXSS       X6, X7, X7
-	VMOVSS       X7, (BX)
-	VBROADCASTSS X7, Y5
-	VSUBSS       X7, X6, X6
-	VMOVUPS      expOne<>+0(SB), Y7
-	VMOVD        X6, R9
-	TESTL        R9, R9
-	JZ           same
-	VBROADCASTSS X6, Y7
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y7, Y6
-	VMAXPS       Y7, Y8, Y7
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y7, Y8, Y7
-	VMULPS       expLog2e<>+0(SB), Y7, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y7
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y7
-	VMULPS       Y7, Y7, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y7, Y9
-	VFMADD213PS  Y7, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y7
-	VANDPS       Y6, Y7, Y7
+maxima:
+	VMULPS       (DI), Y1, Y4
+	VBLENDVPS    Y3, Y4, Y2, Y4
+	VMOVUPS      Y4, (DI)
+	VMULPS       32(DI), Y1, Y5
+	VBLENDVPS    Y0, Y5, Y2, Y5
+	VMOVUPS      Y5, 32(DI)
+	VMAXPS       Y4, Y5, Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VMAXPS       X4, X5, X5
+	VPERMILPS    $0x4e, X5, X4
+	VMAXPS       X4, X5, X5
+	VPERMILPS    $0xb1, X5, X4
+	VMAXPS       X4, X5, X5
+	VMOVSS       (SI), X4
+	VMAXSS       X4, X5, X5
+	VMOVSS       X5, (SI)
+	VSUBSS       X5, X4, X4
+	VMOVSS       X4, (R8)
+	ADDQ         $0x08, SI
+	ADDQ         $0x40, DI
+	ADDQ         $0x04, R8
+	DECQ         R9
+	JNZ          maxima
+	LEAQ         1024(SP), SI
+	MOVQ         BX, DI
 
-same:
-	VMOVSS       X7, (DI)
-	VSUBPS       Y5, Y3, Y3
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y3, Y6
-	VMAXPS       Y3, Y8, Y3
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y3, Y8, Y3
-	VMULPS       expLog2e<>+0(SB), Y3, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y3
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y3
-	VMULPS       Y3, Y3, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y3, Y9
-	VFMADD213PS  Y3, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y3
-	VANDPS       Y6, Y3, Y3
-	VMOVUPS      Y3, (SI)
-	VSUBPS       Y5, Y4, Y4
-	VMOVUPS      expLow<>+0(SB), Y6
-	VCMPPS       $0x15, Y6, Y4, Y5
-	VMAXPS       Y4, Y6, Y4
-	VMOVUPS      expHigh<>+0(SB), Y6
-	VMINPS       Y4, Y6, Y4
-	VMULPS       expLog2e<>+0(SB), Y4, Y6
-	VROUNDPS     $0x00, Y6, Y6
-	VFNMADD231PS expLn2High<>+0(SB), Y6, Y4
-	VFNMADD231PS expLn2Low<>+0(SB), Y6, Y4
-	VMULPS       Y4, Y4, Y9
-	VMOVUPS      expPoly0<>+0(SB), Y8
-	VFMADD213PS  expPoly1<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly2<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly3<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly4<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly5<>+0(SB), Y4, Y8
-	VFMADD213PS  Y4, Y9, Y8
-	VADDPS       expOne<>+0(SB), Y8, Y8
-	VCVTPS2DQ    Y6, Y6
-	VPADDD       expBias<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y8, Y4
-	VANDPS       Y5, Y4, Y4
-	VMOVUPS      Y4, 32(SI)
-	VADDPS       Y4, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VADDPS       X3, X4, X4
-	VHADDPS      X4, X4, X4
-	VHADDPS      X4, X4, X4
-	VFMADD231SS  4(BX), X7, X4
-	VMOVSS       X4, 4(BX)
-	ADDQ         $0x08, BX
-	ADDQ         $0x40, SI
-	ADDQ         $0x04, DI
-	DECQ         R8
-	JNZ          softmax
+factors:
+	VMOVUPS      (SI), Y0
+	VMOVUPS      expLow<>+0(SB), Y2
+	VCMPPS       $0x15, Y2, Y0, Y1
+	VMAXPS       Y0, Y2, Y0
+	VMOVUPS      expHigh<>+0(SB), Y2
+	VMINPS       Y0, Y2, Y0
+	VMULPS       expLog2e<>+0(SB), Y0, Y2
+	VROUNDPS     $0x00, Y2, Y2
+	VFNMADD231PS expLn2High<>+0(SB), Y2, Y0
+	VFNMADD231PS expLn2Low<>+0(SB), Y2, Y0
+	VMULPS       Y0, Y0, Y4
+	VMOVUPS      expPoly0<>+0(SB), Y3
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y3
+	VFMADD213PS  Y0, Y4, Y3
+	VADDPS       expOne<>+0(SB), Y3, Y3
+	VCVTPS2DQ    Y2, Y2
+	VPADDD       expBias<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y3, Y0
+	VANDPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (SI)
+	ADDQ         $0x20, SI
+	SUBQ         $0x08, DI
+	JG           factors
+	MOVQ         st+0(FP), SI
+	LEAQ         (SP), DI
+	LEAQ         1024(SP), R8
+
+weights:
+	VBROADCASTSS (SI), Y2
+	VMOVUPS      (DI), Y0
+	VSUBPS       Y2, Y0, Y0
+	VMOVUPS      expLow<>+0(SB), Y3
+	VCMPPS       $0x15, Y3, Y0, Y1
+	VMAXPS       Y0, Y3, Y0
+	VMOVUPS      expHigh<>+0(SB), Y3
+	VMINPS       Y0, Y3, Y0
+	VMULPS       expLog2e<>+0(SB), Y0, Y3
+	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS expLn2High<>+0(SB), Y3, Y0
+	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y0
+	VMULPS       Y0, Y0, Y5
+	VMOVUPS      expPoly0<>+0(SB), Y4
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y4
+	VFMADD213PS  Y0, Y5, Y4
+	VADDPS       expOne<>+0(SB), Y4, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPADDD       expBias<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y4, Y0
+	VANDPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      32(DI), Y1
+	VSUBPS       Y2, Y1, Y1
+	VMOVUPS      expLow<>+0(SB), Y3
+	VCMPPS       $0x15, Y3, Y1, Y2
+	VMAXPS       Y1, Y3, Y1
+	VMOVUPS      expHigh<>+0(SB), Y3
+	VMINPS       Y1, Y3, Y1
+	VMULPS       expLog2e<>+0(SB), Y1, Y3
+	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS expLn2High<>+0(SB), Y3, Y1
+	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y1
+	VMULPS       Y1, Y1, Y5
+	VMOVUPS      expPoly0<>+0(SB), Y4
+	VFMADD213PS  expPoly1<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly2<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly3<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly4<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly5<>+0(SB), Y1, Y4
+	VFMADD213PS  Y1, Y5, Y4
+	VADDPS       expOne<>+0(SB), Y4, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPADDD       expBias<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y4, Y1
+	VANDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 32(DI)
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0x4e, X1, X0
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0xb1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSS       (R8), X0
+	VFMADD231SS  4(SI), X0, X1
+	VMOVSS       X1, 4(SI)
+	ADDQ         $0x08, SI
+	ADDQ         $0x40, DI
+	ADDQ         $0x04, R8
+	DECQ         BX
+	JNZ          weights
 	MOVQ         acc+8(FP), BX
 	MOVQ         groups+40(FP), SI
 	LEAQ         (SP), DI
@@ -2761,29 +2990,45 @@ keysDim:
 	VADDPS       X0, X8, X8
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X1, X0, X0
-	VHADDPS      X0, X8, X8
-	VHADDPS      X8, X8, X8
-	VMOVLPS      X8, (R10)
+	VSHUFPS      $0x88, X0, X8, X1
+	VSHUFPS      $0xdd, X0, X8, X0
+	VADDPS       X0, X1, X1
+	VSHUFPS      $0x88, X1, X1, X0
+	VSHUFPS      $0xdd, X1, X1, X1
+	VADDPS       X1, X0, X0
+	VMOVLPS      X0, (R10)
 	VEXTRACTF128 $0x01, Y2, X0
 	VADDPS       X2, X0, X0
 	VEXTRACTF128 $0x01, Y3, X1
 	VADDPS       X3, X1, X1
-	VHADDPS      X1, X0, X0
-	VHADDPS      X0, X0, X0
+	VSHUFPS      $0x88, X1, X0, X2
+	VSHUFPS      $0xdd, X1, X0, X0
+	VADDPS       X0, X2, X2
+	VSHUFPS      $0x88, X2, X2, X0
+	VSHUFPS      $0xdd, X2, X2, X1
+	VADDPS       X1, X0, X0
 	VMOVLPS      X0, 64(R10)
 	VEXTRACTF128 $0x01, Y4, X0
 	VADDPS       X4, X0, X0
 	VEXTRACTF128 $0x01, Y5, X1
 	VADDPS       X5, X1, X1
-	VHADDPS      X1, X0, X0
-	VHADDPS      X0, X0, X0
+	VSHUFPS      $0x88, X1, X0, X2
+	VSHUFPS      $0xdd, X1, X0, X0
+	VADDPS       X0, X2, X2
+	VSHUFPS      $0x88, X2, X2, X0
+	VSHUFPS      $0xdd, X2, X2, X1
+	VADDPS       X1, X0, X0
 	VMOVLPS      X0, 128(R10)
 	VEXTRACTF128 $0x01, Y6, X0
 	VADDPS       X6, X0, X0
 	VEXTRACTF128 $0x01, Y7, X1
 	VADDPS       X7, X1, X1
-	VHADDPS      X1, X0, X0
-	VHADDPS      X0, X0, X0
+	VSHUFPS      $0x88, X1, X0, X2
+	VSHUFPS      $0xdd, X1, X0, X0
+	VADDPS       X0, X2, X2
+	VSHUFPS      $0x88, X2, X2, X0
+	VSHUFPS      $0xdd, X2, X2, X1
+	VADDPS       X1, X0, X0
 	VMOVLPS      X0, 192(R10)
 	ADDQ         $0x08, R10
 	ADDQ         AX, R8
@@ -2821,23 +3066,39 @@ keyDim:
 	JNZ          keyDim
 	VEXTRACTF128 $0x01, Y0, X4
 	VADDPS       X0, X4, X4
-	VHADDPS      X4, X4, X4
-	VHADDPS      X4, X4, X4
+	VSHUFPS      $0x88, X4, X4, X0
+	VSHUFPS      $0xdd, X4, X4, X4
+	VADDPS       X4, X0, X0
+	VSHUFPS      $0x88, X0, X0, X4
+	VSHUFPS      $0xdd, X0, X0, X0
+	VADDPS       X0, X4, X4
 	VMOVSS       X4, (R10)
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X1, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
+	VSHUFPS      $0x88, X0, X0, X1
+	VSHUFPS      $0xdd, X0, X0, X0
+	VADDPS       X0, X1, X1
+	VSHUFPS      $0x88, X1, X1, X0
+	VSHUFPS      $0xdd, X1, X1, X1
+	VADDPS       X1, X0, X0
 	VMOVSS       X0, 64(R10)
 	VEXTRACTF128 $0x01, Y2, X0
 	VADDPS       X2, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
+	VSHUFPS      $0x88, X0, X0, X1
+	VSHUFPS      $0xdd, X0, X0, X0
+	VADDPS       X0, X1, X1
+	VSHUFPS      $0x88, X1, X1, X0
+	VSHUFPS      $0xdd, X1, X1, X1
+	VADDPS       X1, X0, X0
 	VMOVSS       X0, 128(R10)
 	VEXTRACTF128 $0x01, Y3, X0
 	VADDPS       X3, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
+	VSHUFPS      $0x88, X0, X0, X1
+	VSHUFPS      $0xdd, X0, X0, X0
+	VADDPS       X0, X1, X1
+	VSHUFPS      $0x88, X1, X1, X0
+	VSHUFPS      $0xdd, X1, X1, X1
+	VADDPS       X1, X0, X0
 	VMOVSS       X0, 192(R10)
 	ADDQ         $0x04, R10
 	ADDQ         AX, R8
@@ -2852,128 +3113,147 @@ multiplied:
 	ADDQ         $0x00000100, SI
 	DECQ         DI
 	JNZ          multiply
-	MOVQ         st+0(FP), BX
-	LEAQ         (SP), SI
-	LEAQ         1024(SP), DI
-	MOVQ         groups+40(FP), R8
-	IMUL3Q       $0x04, R8, R8
+	MOVQ         groups+40(FP), BX
+	IMUL3Q       $0x04, BX, BX
+	MOVQ         st+0(FP), SI
+	LEAQ         (SP), DI
+	LEAQ         1024(SP), R8
+	MOVQ         BX, R9
 	VBROADCASTSS scale+72(FP), Y1
 	VPBROADCASTD n+48(FP), Y0
-	VPCMPGTD     iota<>+0(SB), Y0, Y2
+	VMOVUPS      minusInf<>+0(SB), Y2
+	VPCMPGTD     iota<>+0(SB), Y0, Y3
 	VPCMPGTD     iota<>+32(SB), Y0, Y0
 
-softmax:
-	VMOVUPS      minusInf<>+0(SB), Y4
-	VMULPS       (SI), Y1, Y3
-	VBLENDVPS    Y2, Y3, Y4, Y3
-	VMOVUPS      minusInf<>+0(SB), Y5
-	VMULPS       32(SI), Y1, Y4
-	VBLENDVPS    Y0, Y4, Y5, Y4
-	VMAXPS       Y3, Y4, Y5
-	VEXTRACTF128 $0x01, Y5, X7
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0x4e, X7, X5
-	VMAXPS       X5, X7, X7
-	VPERMILPS    $0xb1, X7, X5
-	VMAXPS       X5, X7, X7
-	VMOVSS       (BX), X6
-	VMAXSS       X6, X7, X7
-	VMOVSS       X7, (BX)
-	VBROADCASTSS X7, Y5
-	VSUBSS       X7, X6, X6
-	VMOVUPS      expOne<>+0(SB), Y7
-	VMOVD        X6, R9
-	TESTL        R9, R9
-	JZ           same
-	VBROADCASTSS X6, Y7
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y7, Y6
-	VMAXPS       Y7, Y8, Y7
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y7, Y8, Y7
-	VMULPS       expLog2e<>+0(SB), Y7, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y7
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y7
-	VMULPS       Y7, Y7, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y7, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y7, Y9
-	VFMADD213PS  Y7, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y7
-	VANDPS       Y6, Y7, Y7
+maxima:
+	VMULPS       (DI), Y1, Y4
+	VBLENDVPS    Y3, Y4, Y2, Y4
+	VMOVUPS      Y4, (DI)
+	VMULPS       32(DI), Y1, Y5
+	VBLENDVPS    Y0, Y5, Y2, Y5
+	VMOVUPS      Y5, 32(DI)
+	VMAXPS       Y4, Y5, Y4
+	VEXTRACTF128 $0x01, Y4, X5
+	VMAXPS       X4, X5, X5
+	VPERMILPS    $0x4e, X5, X4
+	VMAXPS       X4, X5, X5
+	VPERMILPS    $0xb1, X5, X4
+	VMAXPS       X4, X5, X5
+	VMOVSS       (SI), X4
+	VMAXSS       X4, X5, X5
+	VMOVSS       X5, (SI)
+	VSUBSS       X5, X4, X4
+	VMOVSS       X4, (R8)
+	ADDQ         $0x08, SI
+	ADDQ         $0x40, DI
+	ADDQ         $0x04, R8
+	DECQ         R9
+	JNZ          maxima
+	LEAQ         1024(SP), SI
+	MOVQ         BX, DI
 
-same:
-	VMOVSS       X7, (DI)
-	VSUBPS       Y5, Y3, Y3
-	VMOVUPS      expLow<>+0(SB), Y8
-	VCMPPS       $0x15, Y8, Y3, Y6
-	VMAXPS       Y3, Y8, Y3
-	VMOVUPS      expHigh<>+0(SB), Y8
-	VMINPS       Y3, Y8, Y3
-	VMULPS       expLog2e<>+0(SB), Y3, Y8
-	VROUNDPS     $0x00, Y8, Y8
-	VFNMADD231PS expLn2High<>+0(SB), Y8, Y3
-	VFNMADD231PS expLn2Low<>+0(SB), Y8, Y3
-	VMULPS       Y3, Y3, Y10
-	VMOVUPS      expPoly0<>+0(SB), Y9
-	VFMADD213PS  expPoly1<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly2<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly3<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly4<>+0(SB), Y3, Y9
-	VFMADD213PS  expPoly5<>+0(SB), Y3, Y9
-	VFMADD213PS  Y3, Y10, Y9
-	VADDPS       expOne<>+0(SB), Y9, Y9
-	VCVTPS2DQ    Y8, Y8
-	VPADDD       expBias<>+0(SB), Y8, Y8
-	VPSLLD       $0x17, Y8, Y8
-	VMULPS       Y8, Y9, Y3
-	VANDPS       Y6, Y3, Y3
-	VMOVUPS      Y3, (SI)
-	VSUBPS       Y5, Y4, Y4
-	VMOVUPS      expLow<>+0(SB), Y6
-	VCMPPS       $0x15, Y6, Y4, Y5
-	VMAXPS       Y4, Y6, Y4
-	VMOVUPS      expHigh<>+0(SB), Y6
-	VMINPS       Y4, Y6, Y4
-	VMULPS       expLog2e<>+0(SB), Y4, Y6
-	VROUNDPS     $0x00, Y6, Y6
-	VFNMADD231PS expLn2High<>+0(SB), Y6, Y4
-	VFNMADD231PS expLn2Low<>+0(SB), Y6, Y4
-	VMULPS       Y4, Y4, Y9
-	VMOVUPS      expPoly0<>+0(SB), Y8
-	VFMADD213PS  expPoly1<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly2<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly3<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly4<>+0(SB), Y4, Y8
-	VFMADD213PS  expPoly5<>+0(SB), Y4, Y8
-	VFMADD213PS  Y4, Y9, Y8
-	VADDPS       expOne<>+0(SB), Y8, Y8
-	VCVTPS2DQ    Y6, Y6
-	VPADDD       expBias<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y8, Y4
-	VANDPS       Y5, Y4, Y4
-	VMOVUPS      Y4, 32(SI)
-	VADDPS       Y4, Y3, Y3
-	VEXTRACTF128 $0x01, Y3, X4
-	VADDPS       X3, X4, X4
-	VHADDPS      X4, X4, X4
-	VHADDPS      X4, X4, X4
-	VFMADD231SS  4(BX), X7, X4
-	VMOVSS       X4, 4(BX)
-	ADDQ         $0x08, BX
-	ADDQ         $0x40, SI
-	ADDQ         $0x04, DI
-	DECQ         R8
-	JNZ          softmax
+factors:
+	VMOVUPS      (SI), Y0
+	VMOVUPS      expLow<>+0(SB), Y2
+	VCMPPS       $0x15, Y2, Y0, Y1
+	VMAXPS       Y0, Y2, Y0
+	VMOVUPS      expHigh<>+0(SB), Y2
+	VMINPS       Y0, Y2, Y0
+	VMULPS       expLog2e<>+0(SB), Y0, Y2
+	VROUNDPS     $0x00, Y2, Y2
+	VFNMADD231PS expLn2High<>+0(SB), Y2, Y0
+	VFNMADD231PS expLn2Low<>+0(SB), Y2, Y0
+	VMULPS       Y0, Y0, Y4
+	VMOVUPS      expPoly0<>+0(SB), Y3
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y3
+	VFMADD213PS  Y0, Y4, Y3
+	VADDPS       expOne<>+0(SB), Y3, Y3
+	VCVTPS2DQ    Y2, Y2
+	VPADDD       expBias<>+0(SB), Y2, Y2
+	VPSLLD       $0x17, Y2, Y2
+	VMULPS       Y2, Y3, Y0
+	VANDPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (SI)
+	ADDQ         $0x20, SI
+	SUBQ         $0x08, DI
+	JG           factors
+	MOVQ         st+0(FP), SI
+	LEAQ         (SP), DI
+	LEAQ         1024(SP), R8
+
+weights:
+	VBROADCASTSS (SI), Y2
+	VMOVUPS      (DI), Y0
+	VSUBPS       Y2, Y0, Y0
+	VMOVUPS      expLow<>+0(SB), Y3
+	VCMPPS       $0x15, Y3, Y0, Y1
+	VMAXPS       Y0, Y3, Y0
+	VMOVUPS      expHigh<>+0(SB), Y3
+	VMINPS       Y0, Y3, Y0
+	VMULPS       expLog2e<>+0(SB), Y0, Y3
+	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS expLn2High<>+0(SB), Y3, Y0
+	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y0
+	VMULPS       Y0, Y0, Y5
+	VMOVUPS      expPoly0<>+0(SB), Y4
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y4
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y4
+	VFMADD213PS  Y0, Y5, Y4
+	VADDPS       expOne<>+0(SB), Y4, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPADDD       expBias<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y4, Y0
+	VANDPS       Y1, Y0, Y0
+	VMOVUPS      Y0, (DI)
+	VMOVUPS      32(DI), Y1
+	VSUBPS       Y2, Y1, Y1
+	VMOVUPS      expLow<>+0(SB), Y3
+	VCMPPS       $0x15, Y3, Y1, Y2
+	VMAXPS       Y1, Y3, Y1
+	VMOVUPS      expHigh<>+0(SB), Y3
+	VMINPS       Y1, Y3, Y1
+	VMULPS       expLog2e<>+0(SB), Y1, Y3
+	VROUNDPS     $0x00, Y3, Y3
+	VFNMADD231PS expLn2High<>+0(SB), Y3, Y1
+	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y1
+	VMULPS       Y1, Y1, Y5
+	VMOVUPS      expPoly0<>+0(SB), Y4
+	VFMADD213PS  expPoly1<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly2<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly3<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly4<>+0(SB), Y1, Y4
+	VFMADD213PS  expPoly5<>+0(SB), Y1, Y4
+	VFMADD213PS  Y1, Y5, Y4
+	VADDPS       expOne<>+0(SB), Y4, Y4
+	VCVTPS2DQ    Y3, Y3
+	VPADDD       expBias<>+0(SB), Y3, Y3
+	VPSLLD       $0x17, Y3, Y3
+	VMULPS       Y3, Y4, Y1
+	VANDPS       Y2, Y1, Y1
+	VMOVUPS      Y1, 32(DI)
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0x4e, X1, X0
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0xb1, X1, X0
+	VADDPS       X0, X1, X1
+	VMOVSS       (R8), X0
+	VFMADD231SS  4(SI), X0, X1
+	VMOVSS       X1, 4(SI)
+	ADDQ         $0x08, SI
+	ADDQ         $0x40, DI
+	ADDQ         $0x04, R8
+	DECQ         BX
+	JNZ          weights
 	MOVQ         acc+8(FP), BX
 	MOVQ         groups+40(FP), SI
 	LEAQ         (SP), DI

@@ -61,13 +61,13 @@ func avx2AttendTileF32(st []SoftmaxState, acc, q, k, v []float32, n, stride int,
 }
 
 // attendShape is the width and number of the groups that a call takes of the
-// rows left.
+// rows left. Groups of three are the fastest a row; a call's worth of them is
+// spread evenly over the calls needed.
 func attendShape(left int) (width, groups int) {
-	switch {
-	case left <= 4:
+	if left <= 4 {
 		return left, 1
-	case left%3 == 0 && left <= 9:
-		return 3, left / 3
 	}
-	return 4, min(left, attendMax) / 4
+	threes, most := left/3, attendMax/3
+	calls := (threes + most - 1) / most
+	return 3, (threes + calls - 1) / calls
 }

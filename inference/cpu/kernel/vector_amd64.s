@@ -223,8 +223,10 @@ dotEnd:
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X0, X1, X1
-	VHADDPS      X1, X1, X1
-	VHADDPS      X1, X1, X1
+	VPERMILPS    $0x4e, X1, X0
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0xb1, X1, X0
+	VADDPS       X0, X1, X1
 	VMOVSS       X1, ret+48(FP)
 	VZEROUPPER
 	RET
@@ -380,8 +382,10 @@ vector:
 	JNZ          vector
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X0, X1, X1
-	VHADDPS      X1, X1, X1
-	VHADDPS      X1, X1, X1
+	VPERMILPS    $0x4e, X1, X0
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0xb1, X1, X0
+	VADDPS       X0, X1, X1
 	VMOVSS       X1, ret+24(FP)
 	VZEROUPPER
 	RET
@@ -458,8 +462,10 @@ squaresEnd:
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X0, X1, X1
-	VHADDPS      X1, X1, X1
-	VHADDPS      X1, X1, X1
+	VPERMILPS    $0x4e, X1, X0
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0xb1, X1, X0
+	VADDPS       X0, X1, X1
 	VMOVUPS      expOne<>+0(SB), Y0
 	VXORPS       X2, X2, X2
 	MOVQ         x_len+32(FP), AX
@@ -556,8 +562,10 @@ sumEnd:
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
 	VADDPS       X0, X1, X1
-	VHADDPS      X1, X1, X1
-	VHADDPS      X1, X1, X1
+	VPERMILPS    $0x4e, X1, X0
+	VADDPS       X0, X1, X1
+	VPERMILPS    $0xb1, X1, X0
+	VADDPS       X0, X1, X1
 	VXORPS       X0, X0, X0
 	MOVQ         x_len+32(FP), AX
 	VCVTSI2SSQ   AX, X0, X0
@@ -619,8 +627,10 @@ squaresEnd:
 	VADDPS       Y2, Y1, Y1
 	VEXTRACTF128 $0x01, Y1, X2
 	VADDPS       X1, X2, X2
-	VHADDPS      X2, X2, X2
-	VHADDPS      X2, X2, X2
+	VPERMILPS    $0x4e, X2, X1
+	VADDPS       X1, X2, X2
+	VPERMILPS    $0xb1, X2, X1
+	VADDPS       X1, X2, X2
 	VMOVUPS      expOne<>+0(SB), Y1
 	VXORPS       X3, X3, X3
 	MOVQ         x_len+32(FP), AX
@@ -792,8 +802,10 @@ exp1Done:
 expEnd:
 	VEXTRACTF128 $0x01, Y1, X0
 	VADDPS       X1, X0, X0
-	VHADDPS      X0, X0, X0
-	VHADDPS      X0, X0, X0
+	VPERMILPS    $0x4e, X0, X1
+	VADDPS       X1, X0, X0
+	VPERMILPS    $0xb1, X0, X1
+	VADDPS       X1, X0, X0
 	VMOVUPS      expOne<>+0(SB), Y1
 	VDIVSS       X0, X1, X0
 	VBROADCASTSS X0, Y0

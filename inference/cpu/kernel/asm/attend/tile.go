@@ -137,88 +137,85 @@ func (t *tile) keyRows(k reg.GPVirtual, wide int) []emit.Rows {
 	return groups
 }
 
-// store folds each vector to one float and writes them side by side.
-func store(v []reg.VecVirtual, m Mem) {
-	x := make([]reg.VecVirtual, len(v))
-	for i := range v {
-		x[i] = emit.Fold(v[i])
-	}
-	for at := 0; at < len(x); at += 4 {
-		four := x[at:min(at+4, len(x))]
-		out := m.Offset(4 * at)
-		switch len(four) {
-		case 1:
-			VHADDPS(four[0], four[0], four[0])
-			VHADDPS(four[0], four[0], four[0])
-			VMOVSS(four[0], out)
-		case 2:
-			VHADDPS(four[1], four[0], four[0])
-			VHADDPS(four[0], four[0], four[0])
-			VMOVLPS(four[0], out)
-		case 4:
-			VHADDPS(four[1], four[0], four[0])
-			VHADDPS(four[3], four[2], four[2])
-			VHADDPS(four[2], four[0], four[0])
-			VMOVUPS(four[0], out)
-		}
-	}
+// softmax turns scores into weights relative to the new maximum of each query:
+// first all maxima, then all factors, then all weights, so that many rows of one
+// short chain are in flight rather than few of a long one.
+func (t *tile) softmax() {
+	rows := GP64()
+	IMUL3Q(Imm(uint64(t.queries)), emit.Ptr("groups"), rows)
+	t.maxima(rows)
+
+	factors, n := local(t.shrink), GP64()
+	MOVQ(rows, n)
+	Label("factors")
+	f := YMM()
+	VMOVUPS(emit.At(factors), f)
+	t.exp.Of(f)
+	VMOVUPS(f, emit.At(factors))
+	ADDQ(Imm(32), factors)
+	SUBQ(Imm(8), n)
+	JG(LabelRef("factors"))
+
+	t.weights(rows)
 }
 
-// softmax turns scores into weights relative to the new maximum of each query.
-func (t *tile) softmax() {
-	st, at, shrink, rows := emit.Ptr("st"), local(t.scores), local(t.shrink), GP64()
-	IMUL3Q(Imm(uint64(t.queries)), emit.Ptr("groups"), rows)
-	n, scale := YMM(), emit.Broadcast("scale")
+// maxima scales the scores, puts −∞ behind row n, moves every maximum on, and
+// leaves in shrink the old less the new one.
+func (t *tile) maxima(rows reg.GPVirtual) {
+	st, at, diff, count := emit.Ptr("st"), local(t.scores), local(t.shrink), GP64()
+	MOVQ(rows, count)
+	n, scale, fill := YMM(), emit.Broadcast("scale"), YMM()
 	VPBROADCASTD(emit.Arg("n"), n)
+	VMOVUPS(t.minusInf, fill)
 	masks := emit.YMMs(2)
 	for h := range masks {
 		VPCMPGTD(t.iota.Offset(32*h), n, masks[h])
 	}
-	Label("softmax")
-	t.softmaxRow(emit.At(st), emit.At(at), emit.At(shrink), scale, masks)
-	ADDQ(Imm(8), st)
-	ADDQ(Imm(scoreRow), at)
-	ADDQ(Imm(4), shrink)
-	DECQ(rows)
-	JNZ(LabelRef("softmax"))
-}
-
-func (t *tile) softmaxRow(st, at, factor Mem, scale reg.VecVirtual, masks []reg.VecVirtual) {
-	s, top, old, shrink := emit.YMMs(2), YMM(), XMM(), YMM()
+	Label("maxima")
+	s, top, old := emit.YMMs(2), YMM(), XMM()
 	for h := range s {
-		fill := YMM()
-		VMOVUPS(t.minusInf, fill)
-		VMULPS(at.Offset(32*h), scale, s[h])
+		part := emit.At(at).Offset(32 * h)
+		VMULPS(part, scale, s[h])
 		VBLENDVPS(masks[h], s[h], fill, s[h])
+		VMOVUPS(s[h], part)
 	}
 	VMAXPS(s[0], s[1], top)
 	x := emit.Max(top)
-	VMOVSS(st, old)
+	VMOVSS(emit.At(st), old)
 	VMAXSS(old, x, x)
-	VMOVSS(x, st)
-	VBROADCASTSS(x, top)
-
-	// The maximum of most blocks is not a new one: e⁰ = 1 needs no work.
+	VMOVSS(x, emit.At(st))
 	VSUBSS(x, old, old)
-	VMOVUPS(t.exp.One(), shrink)
-	bits := GP32()
-	VMOVD(old, bits)
-	TESTL(bits, bits)
-	JZ(LabelRef("same"))
-	VBROADCASTSS(old, shrink)
-	t.exp.Of(shrink)
-	Label("same")
-	VMOVSS(shrink.AsX(), factor)
+	VMOVSS(old, emit.At(diff))
+	ADDQ(Imm(8), st)
+	ADDQ(Imm(scoreRow), at)
+	ADDQ(Imm(4), diff)
+	DECQ(count)
+	JNZ(LabelRef("maxima"))
+}
 
+// weights replaces scores by their exponentials and moves every sum on.
+func (t *tile) weights(rows reg.GPVirtual) {
+	st, at, factor := emit.Ptr("st"), local(t.scores), local(t.shrink)
+	Label("weights")
+	s, top, f := emit.YMMs(2), YMM(), XMM()
+	VBROADCASTSS(emit.At(st), top)
 	for h := range s {
+		part := emit.At(at).Offset(32 * h)
+		VMOVUPS(part, s[h])
 		VSUBPS(top, s[h], s[h])
 		t.exp.Of(s[h])
-		VMOVUPS(s[h], at.Offset(32*h))
+		VMOVUPS(s[h], part)
 	}
 	VADDPS(s[1], s[0], s[0])
 	sum := emit.Sum(s[0])
-	VFMADD231SS(st.Offset(4), shrink.AsX(), sum)
-	VMOVSS(sum, st.Offset(4))
+	VMOVSS(emit.At(factor), f)
+	VFMADD231SS(emit.At(st).Offset(4), f, sum)
+	VMOVSS(sum, emit.At(st).Offset(4))
+	ADDQ(Imm(8), st)
+	ADDQ(Imm(scoreRow), at)
+	ADDQ(Imm(4), factor)
+	DECQ(rows)
+	JNZ(LabelRef("weights"))
 }
 
 // gather is acc = acc·shrink + Σ weight·v, rows in order.

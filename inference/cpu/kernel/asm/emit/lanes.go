@@ -108,11 +108,13 @@ func (l *Loop) Unrolled(name string, unroll int, n reg.GPVirtual, ptrs []reg.GPV
 }
 
 // Sum adds the lanes of v into all lanes of an XMM register: halves first, then
-// neighbours.
+// pairs, then neighbours.
 func Sum(v reg.VecVirtual) reg.VecVirtual {
-	x := Fold(v)
-	VHADDPS(x, x, x)
-	VHADDPS(x, x, x)
+	x, y := Fold(v), XMM()
+	for _, swap := range []uint64{0x4e, 0xb1} {
+		VPERMILPS(Imm(swap), x, y)
+		VADDPS(y, x, x)
+	}
 	return x
 }
 
