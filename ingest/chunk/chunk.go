@@ -14,7 +14,8 @@
 // End then name the part of the document that the piece adds.
 //
 // Heading lines are not part of any chunk's text (the path carries them), and a
-// section without text gives no chunk. Apart from those and from blank space,
+// section without text gives no chunk. A heading path that would take more than
+// half of a chunk is shortened from the outside. Apart from those and from blank space,
 // every byte of the document lies in a chunk.
 package chunk
 

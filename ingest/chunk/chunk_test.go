@@ -219,6 +219,20 @@ func TestLongHeadingIsShortened(t *testing.T) {
 	}
 }
 
+func TestParagraphUnderlinedByAccidentIsText(t *testing.T) {
+	para := strings.Repeat("The gauge of line two is read twice. ", 20)
+	var got strings.Builder
+	for _, c := range cut(t, small, para+"\n---\nAfter it.\n", true) {
+		got.WriteString(c.Text + " ")
+		if len(c.Heading) > 0 {
+			t.Errorf("heading %q", c.Heading)
+		}
+	}
+	if n := strings.Count(got.String(), "gauge"); n != 20 || !strings.Contains(got.String(), "After it.") {
+		t.Errorf("%d sentences of 20 in %q", n, got.String())
+	}
+}
+
 func TestOverlapIsWholeSentences(t *testing.T) {
 	var b strings.Builder
 	for i := range 30 {

@@ -27,7 +27,7 @@ func sections(d *ingest.Document) []section {
 	out := []section{{blocks: []markdown.Block{{End: blocks[0].Start}}}}
 	var path headingPath
 	for _, b := range blocks {
-		if b.Kind != markdown.Heading {
+		if b.Kind != markdown.Heading || len(b.Title) > headingBytes {
 			last := &out[len(out)-1]
 			last.blocks = append(last.blocks, b)
 			continue
@@ -46,15 +46,12 @@ func (p headingPath) enter(level int, title string) headingPath {
 	for len(p) > 0 && p[len(p)-1].Level >= level {
 		p = p[:len(p)-1]
 	}
-	if len(title) > headingBytes {
-		title = strings.ToValidUTF8(title[:headingBytes], "") + "…"
-	}
 	return append(p, markdown.Block{Level: level, Title: title})
 }
 
-// headingBytes bounds a heading before it is measured: each section below
-// counts it again.
-const headingBytes = 1024
+// headingBytes is the length beyond which a heading is text: nobody means a
+// paragraph that an underline happens to follow to stand above each chunk.
+const headingBytes = 400
 
 func (p headingPath) titles() []string {
 	var out []string

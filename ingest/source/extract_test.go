@@ -232,6 +232,18 @@ func TestHTML(t *testing.T) {
 	}
 }
 
+// TestHTMLIsBounded holds that a small page cannot become a large document.
+func TestHTMLIsBounded(t *testing.T) {
+	for _, page := range []string{
+		"<table>" + strings.Repeat("<tr><td colspan=1000>x", 200), "<table><tr>" + strings.Repeat("<td rowspan=5000>x", 100),
+		strings.Repeat("<blockquote>", 400) + strings.Repeat("<p>x</p>", 300), strings.Repeat("<ul><li>", 200) + strings.Repeat("<p>x</p>", 300),
+	} {
+		if d := mustExtract(t, "p.html", []byte(page)); len(d.Text) > 20*len(page) {
+			t.Errorf("%.30q…: %d bytes became %d", page, len(page), len(d.Text))
+		}
+	}
+}
+
 // TestCSV holds OB-03.
 func TestCSV(t *testing.T) {
 	d := mustExtract(t, "p.csv", []byte("\ufeff\"부품, 크기\",선반\r\n\"볼트, M8\",\"둘째 줄\r\n개봉 금지\"\r\n\"띠 \"\"가\"\"\",\r\n"))

@@ -3,6 +3,8 @@ package source
 import (
 	"fmt"
 	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
@@ -23,7 +25,7 @@ func extractHTML(d *ingest.Document) error {
 		return fmt.Errorf("html: %w", err)
 	}
 	title := pageTitle(doc)
-	prune(doc)
+	prune(doc, 0)
 	out, err := newConverter().ConvertNode(doc)
 	if err != nil {
 		return fmt.Errorf("html: %w", err)
@@ -44,7 +46,7 @@ func newConverter() *converter.Converter {
 	return converter.NewConverter(converter.WithPlugins(
 		base.NewBasePlugin(),
 		commonmark.NewCommonmarkPlugin(),
-		table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal), table.WithHeaderPromotion(true), table.WithSpanCellBehavior(table.SpanBehaviorMirror)),
+		table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal), table.WithHeaderPromotion(true)),
 	))
 }
 
@@ -63,17 +65,39 @@ func pageTitle(n *html.Node) string {
 	return ""
 }
 
-// prune removes comments and elements that are not part of the visible text.
-func prune(n *html.Node) {
+// Bounds of what a page may ask for: deeper quotes and lists are flattened and
+// larger spans dropped, since each level and each spanned cell is written out.
+const (
+	maxNesting = 12
+	maxSpan    = 20
+)
+
+// prune removes comments and elements that are not part of the visible text,
+// and tames the rest. depth counts the quotes and lists around n.
+func prune(n *html.Node, depth int) {
+	if n.DataAtom == atom.Blockquote || n.DataAtom == atom.Ul || n.DataAtom == atom.Ol {
+		if depth++; depth > maxNesting {
+			n.DataAtom, n.Data = atom.Div, "div"
+		}
+	}
+	n.Attr = slices.DeleteFunc(n.Attr, wideSpan)
 	for c := n.FirstChild; c != nil; {
 		next := c.NextSibling
 		if unseen(c) {
 			n.RemoveChild(c)
 		} else {
-			prune(c)
+			prune(c, depth)
 		}
 		c = next
 	}
+}
+
+func wideSpan(a html.Attribute) bool {
+	if a.Key != "colspan" && a.Key != "rowspan" {
+		return false
+	}
+	span, err := strconv.Atoi(a.Val)
+	return err != nil || span > maxSpan
 }
 
 func unseen(n *html.Node) bool {
