@@ -89,7 +89,7 @@ func (d *Detokenizer) Flush() string {
 // like a character although none is there.
 func invalid(b []byte) int {
 	n := 1
-	for n < len(b) && !utf8.FullRune(b[:n]) && !utf8.FullRune(b[:n+1]) {
+	for n < len(b) && !utf8.FullRune(b[:n+1]) {
 		n++
 	}
 	return n

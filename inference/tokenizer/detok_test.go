@@ -45,6 +45,7 @@ func TestDetokenizerStops(t *testing.T) {
 		{"at once", []string{"STOP"}, []string{"STOP"}, "", true},
 		{"the first to end wins", []string{"abc", "d"}, []string{"abcd", "bc"}, "a", true},
 		{"the longest of those that end together", []string{"a", "b", "c", "d"}, []string{"cd", "bcd"}, "a", true},
+		{"the same, named in the other order", []string{"a", "b", "c", "d"}, []string{"bcd", "cd"}, "a", true},
 		{"one begins another", []string{"aa"}, []string{"a", "aa"}, "", true},
 		{"in the middle of characters", []string{"가\xeb", "\x82\x98", "\xeb\x8b", "\xa4라"}, []string{"나다"}, "가", true},
 		{"same first bytes, other character", []string{"\xeb\x82", "\x99"}, []string{"나"}, "낙", false},

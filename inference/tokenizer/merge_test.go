@@ -79,3 +79,24 @@ func TestPairTable(t *testing.T) {
 		}
 	})
 }
+
+func TestCutKeepsCharactersWhole(t *testing.T) {
+	for _, tt := range []struct {
+		text  string
+		limit int
+		want  int
+	}{
+		{"abc", 3, 3},
+		{"abcd", 3, 3},
+		{"가나", 4, 3},
+		{"가나", 5, 3},
+		{"가나", 6, 6},
+		{"a😀b", 4, 1},
+		{"a😀b", 5, 5},
+		{"\x80\x80\x80\x80\x80\x80", 4, 4}, // no character anywhere
+	} {
+		if got := cut(tt.text, tt.limit); got != tt.want {
+			t.Errorf("cut(%q, %d) = %d, want %d", tt.text, tt.limit, got, tt.want)
+		}
+	}
+}

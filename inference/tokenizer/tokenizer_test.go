@@ -82,13 +82,58 @@ func TestUnigramUnknown(t *testing.T) {
 	tok := load(t, smallUnigram())
 	unk, space := tok.Special().UNK, int32(4)
 	for text, want := range map[string][]int32{
-		"字":        {space, unk},
-		"字字字":      {space, unk},
-		"字 字":      {space, unk, space, unk},
-		"\xff\xfe": {space, unk},
+		"字":                        {space, unk},
+		"字字字":                      {space, unk},
+		"字 字":                      {space, unk, space, unk},
+		"\xff\xfe":                 {space, unk},
+		strings.Repeat("字", 1<<16): {space, unk}, // past the bound of one search
 	} {
 		if got := tok.Encode(nil, text); !slices.Equal(got, want) {
-			t.Errorf("%q: %v, want %v", text, got, want)
+			t.Errorf("%d bytes beginning with %.12q: %v, want %v", len(text), text, got, want)
+		}
+	}
+}
+
+// A user-defined token costs nothing, so it wins against any other cut.
+func TestUnigramUserDefined(t *testing.T) {
+	m := smallUnigram()
+	types := slices.Clone(m["tokenizer.ggml.token_type"].([]int64))
+	types[7] = 4 // "▁hello", its score by far the lowest
+	scores := slices.Clone(m["tokenizer.ggml.scores"].([]float32))
+	scores[7] = -1000
+	tok := load(t, m.with(meta{"tokenizer.ggml.token_type": types, "tokenizer.ggml.scores": scores}))
+	if got := tok.Encode(nil, "hello"); !slices.Equal(got, []int32{7}) {
+		t.Errorf("got %v, want the user-defined token", got)
+	}
+}
+
+// A token may hold a space between letters: then the words around it belong
+// together.
+func TestSentencePieceTokenOverASpace(t *testing.T) {
+	tok := load(t, meta{
+		"tokenizer.ggml.model":            "llama",
+		"tokenizer.ggml.tokens":           []string{"<unk>", "<s>", "</s>", "a", "▁", "b", "▁b", "a▁b", "c", "▁c"},
+		"tokenizer.ggml.scores":           []float32{0, 0, 0, -9, -9, -9, -2, -1, -9, -3},
+		"tokenizer.ggml.token_type":       []int64{2, 3, 3, 1, 1, 1, 1, 1, 1, 1},
+		"tokenizer.ggml.add_space_prefix": false,
+	})
+	if got := tok.Encode(nil, "c a b c"); !slices.Equal(got, []int32{8, 4, 7, 9}) {
+		t.Errorf("got %v", got)
+	}
+}
+
+// Llama 3 takes a piece that is a token as it is, whatever the merges say.
+func TestLlama3IgnoresMerges(t *testing.T) {
+	for pre, want := range map[string]int{"llama-bpe": 1, "qwen2": 3} {
+		m := smallBPE(pre)
+		tokens := append(slices.Clone(m["tokenizer.ggml.tokens"].([]string)), "held")
+		types := append(slices.Clone(m["tokenizer.ggml.token_type"].([]int64)), 1)
+		tok := load(t, m.with(meta{"tokenizer.ggml.tokens": tokens, "tokenizer.ggml.token_type": types}))
+		if got := tok.Encode(nil, "held"); len(got) != want {
+			t.Errorf("%s: %v", pre, got)
+		}
+		if got := tok.Special().AddBOS; got != (pre == "llama-bpe") {
+			t.Errorf("%s: AddBOS %v where the file is silent", pre, got)
 		}
 	}
 }
@@ -145,6 +190,10 @@ func TestSpacePrefix(t *testing.T) {
 		if got := tok.Encode([]int32{bos}, "he"); !slices.Equal(got[1:], word) {
 			t.Errorf("%s: behind BOS %v, alone %v", kind, got[1:], word)
 		}
+	}
+	tok := small(t)["sentencepiece"]
+	if got := decode(tok, tok.Encode(nil, "<think>he")); got != "<think> he" {
+		t.Errorf("behind a user-defined token: %q", got)
 	}
 	without := load(t, smallSentencePiece(t).with(meta{"tokenizer.ggml.add_space_prefix": false}))
 	if got := decode(without, without.Encode(nil, "he")); got != "he" {
