@@ -25,8 +25,8 @@ demo: setup ## ingest examples/corpus, ask three questions, serve
 test: lint setup race slow ## what CI runs
 
 lint: vet ## gofumpt, staticcheck, go vet
-	@out=$$($(GO) run mvdan.cc/gofumpt@v0.9.2 -l .); test -z "$$out" || { echo "gofumpt would change:"; echo "$$out"; exit 1; }
-	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.7.0 ./...
+	@out=$$($(GO) run mvdan.cc/gofumpt@v0.12.0 -l .); test -z "$$out" || { echo "gofumpt would change:"; echo "$$out"; exit 1; }
+	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
 
 vet:
 	$(GO) vet ./...

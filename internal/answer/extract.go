@@ -48,7 +48,10 @@ func firstSentence(h retrieve.Hit) string {
 	return strings.TrimSpace(h.Chunk.Text)
 }
 
+// add appends a quote. Line breaks inside it are those of the source's text
+// editor and become spaces; every word stays.
 func (e *extraction) add(quote string, h retrieve.Hit, marker int) {
+	quote = strings.Join(strings.Fields(quote), " ")
 	if strings.Contains(e.text, quote) {
 		return
 	}

@@ -44,6 +44,7 @@ var allowed = map[string][]string{
 	"inference/remote": {"inference/engine", "inference/tokenizer", "inference/sample"},
 	"internal/answer":  {"ingest", "retrieve", "rerank", "prompt", "telemetry"},
 	"internal/httpapi": {"ingest", "internal/answer", "telemetry"},
+	"internal/client":  {"ingest", "internal/answer"},
 	"internal/config":  {},
 	"internal/localpg": {},
 	"internal/modelstore": {

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"ragd/ingest"
+	"ragd/internal/app"
+	"ragd/internal/client"
+	"ragd/internal/config"
+	"ragd/internal/httpapi"
+)
+
+func newIngest(o *options) *cobra.Command {
+	var req httpapi.IngestRequest
+	cmd := &cobra.Command{
+		Use: "ingest PATH...", Short: "Read files and folders into a collection",
+		Long: "Read files and folders into a collection. Files that did not change since the last run are left alone, " +
+			"changed ones replaced. With --prune, documents below the given paths whose files are gone are removed.",
+		Args: args(cobra.MinimumNArgs(1)),
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			cfg, err := o.config()
+			if err != nil {
+				return err
+			}
+			if req.Paths, err = absolute(paths); err != nil {
+				return err
+			}
+			show := newLine(cmd.ErrOrStderr())
+			report, err := o.ingest(cmd, cfg, req, func(p ingest.Progress) { show.draw(ingestLine(p)) })
+			show.done("")
+			return ingestDone(cmd, report, err, o.json)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&req.Collection, "collection", "c", "default", "collection to fill")
+	f.BoolVar(&req.Prune, "prune", false, "remove documents whose files are gone")
+	f.BoolVar(&o.json, "json", false, "print the report as JSON")
+	return cmd
+}
+
+func absolute(paths []string) ([]string, error) {
+	out := make([]string, len(paths))
+	for i, p := range paths {
+		abs, err := filepath.Abs(p)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = abs
+	}
+	return out, nil
+}
+
+// ingest hands the work to a running server, or does it here.
+func (o *options) ingest(cmd *cobra.Command, cfg config.Config, req httpapi.IngestRequest, progress func(ingest.Progress)) (ingest.Report, error) {
+	if c := o.server(cmd, cfg); c != nil {
+		return remoteIngest(cmd.Context(), c, req, progress)
+	}
+	opts := o.appOptions(cmd, cfg)
+	opts.DocumentsOnly = true
+	a, err := app.Open(cmd.Context(), cfg, opts)
+	if err != nil {
+		return ingest.Report{}, err
+	}
+	report, err := a.Ingest(cmd.Context(), req, progress)
+	return report, errors.Join(err, a.Close())
+}
+
+func remoteIngest(ctx context.Context, c *client.Client, req httpapi.IngestRequest, progress func(ingest.Progress)) (ingest.Report, error) {
+	return c.Ingest(ctx, req.Paths, req.Collection, req.Prune, progress)
+}
+
+// ingestDone prints the report and chooses the exit code: what was stored is
+// told even when the run ended early.
+func ingestDone(cmd *cobra.Command, r ingest.Report, err error, asJSON bool) error {
+	if asJSON {
+		if jsonErr := printJSON(cmd.OutOrStdout(), r); jsonErr != nil {
+			return jsonErr
+		}
+	} else if r.Found > 0 || err == nil {
+		printReport(cmd.OutOrStdout(), r)
+	}
+	switch {
+	case err != nil:
+		return err
+	case r.Interrupted:
+		return context.Canceled
+	case !r.Complete():
+		return errPartly
+	}
+	return nil
+}
+
+func printReport(w io.Writer, r ingest.Report) {
+	for _, f := range r.Files {
+		if f.Status == ingest.Failed || f.Status == ingest.Skipped {
+			fmt.Fprintf(w, "%-8s %s: %s\n", f.Status, f.Path, f.Reason)
+		}
+		for _, warning := range f.Warnings {
+			fmt.Fprintf(w, "note     %s: %s\n", f.Path, warning)
+		}
+	}
+	fmt.Fprintf(w, "%d found: %d indexed, %d unchanged, %d skipped, %d failed", r.Found, r.Indexed, r.Unchanged, r.Skipped, r.Failed)
+	if r.Remaining > 0 {
+		fmt.Fprintf(w, ", %d not reached", r.Remaining)
+	}
+	if r.Pruned > 0 {
+		fmt.Fprintf(w, "; %d removed", r.Pruned)
+	}
+	rate := 0.0
+	if s := r.Elapsed.Seconds(); s > 0 {
+		rate = float64(r.Tokens) / s
+	}
+	fmt.Fprintf(w, "\n%d chunks, %d tokens in %s (%.0f tokens/s)\n", r.Chunks, r.Tokens, r.Elapsed.Round(time.Millisecond), rate)
+}

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"ragd/inference/gguf"
+	"ragd/inference/kvcache"
+	"ragd/inference/model"
+	"ragd/internal/app"
+)
+
+// kvReport is what `ragd kv --json` prints. Sizes are bytes.
+type kvReport struct {
+	Model         string `json:"model"`
+	BytesPerToken int64  `json:"bytes_per_token"`
+	Tokens        int    `json:"tokens"`
+	Batch         int    `json:"batch"`
+	Bytes         int64  `json:"bytes"`
+}
+
+func newKV(o *options) *cobra.Command {
+	var name string
+	var tokens, batch int
+	cmd := &cobra.Command{
+		Use: "kv", Short: "Say how much memory a model's KV cache takes", Args: args(cobra.NoArgs),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if tokens < 1 || batch < 1 || int64(tokens)*int64(batch) > 1<<40 {
+				return &usageError{fmt.Errorf("kv: --tokens and --batch must be at least 1, and their product at most 2^40")}
+			}
+			cfg, err := o.config()
+			if err != nil {
+				return err
+			}
+			if name == "" {
+				name = cfg.Models.Answer
+			}
+			show := newDownloads(cmd.ErrOrStderr())
+			path, err := app.ModelPath(cmd.Context(), cfg, name, show.progress)
+			show.end()
+			if err != nil {
+				return err
+			}
+			r, err := kvMemory(name, path, tokens, batch)
+			if err != nil {
+				return err
+			}
+			if o.json {
+				return printJSON(cmd.OutOrStdout(), r)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s a token in f16; %d tokens × %d: %s\n", r.Model, size(r.BytesPerToken), tokens, batch, size(r.Bytes))
+			return nil
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&name, "model", "", "model name or GGUF file (default the configured answer model)")
+	f.IntVar(&tokens, "tokens", 4096, "tokens of one sequence")
+	f.IntVar(&batch, "batch", 1, "sequences at the same time")
+	f.BoolVar(&o.json, "json", false, "print JSON")
+	return cmd
+}
+
+// f16Bytes is the size of a cached element.
+const f16Bytes = 2
+
+// kvMemory reads the model's shape and applies the formula
+// layers × kv_heads × head_dim × 2 × bytes a token.
+func kvMemory(name, path string, tokens, batch int) (kvReport, error) {
+	f, err := gguf.Open(path)
+	if err != nil {
+		return kvReport{}, err
+	}
+	defer f.Close()
+	c, err := model.ReadConfig(f)
+	if err != nil {
+		return kvReport{}, fmt.Errorf("%s: %w", path, err)
+	}
+	perToken := int64(kvcache.LayoutOf(c, f16Bytes).TokenBytes())
+	return kvReport{Model: name, BytesPerToken: perToken, Tokens: tokens, Batch: batch, Bytes: perToken * int64(tokens) * int64(batch)}, nil
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/mattn/go-runewidth"
+
+	"ragd/internal/answer"
+)
+
+// table prints rows in columns; Korean text counts two cells a syllable. The
+// last column is not padded, columns named in right are flush right.
+type table struct {
+	w     io.Writer
+	rows  [][]string
+	right map[int]bool
+}
+
+func newTable(w io.Writer, right ...int) *table {
+	t := &table{w: w, right: map[int]bool{}}
+	for _, c := range right {
+		t.right[c] = true
+	}
+	return t
+}
+
+func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
+
+// rule puts a line under what came before.
+func (t *table) rule() { t.rows = append(t.rows, nil) }
+
+func (t *table) print() {
+	var widths []int
+	total := 0
+	for _, r := range t.rows {
+		for i, c := range r {
+			if i == len(widths) {
+				widths = append(widths, 0)
+			}
+			widths[i] = max(widths[i], runewidth.StringWidth(c))
+		}
+	}
+	for _, w := range widths {
+		total += w + 2
+	}
+	for _, r := range t.rows {
+		if r == nil {
+			fmt.Fprintln(t.w, "  "+strings.Repeat("─", max(0, total-2)))
+			continue
+		}
+		var b strings.Builder
+		for i, c := range r {
+			pad := strings.Repeat(" ", widths[i]-runewidth.StringWidth(c))
+			if t.right[i] {
+				b.WriteString("  " + pad + c)
+			} else {
+				b.WriteString("  " + c + pad)
+			}
+		}
+		fmt.Fprintln(t.w, strings.TrimRight(b.String(), " "))
+	}
+}
+
+// printTokens is the token ledger as a table whose sum is the input.
+func printTokens(w io.Writer, u answer.Usage) {
+	l := u.Ledger
+	evidence := 0
+	for _, e := range l.Evidence {
+		evidence += e.Tokens
+	}
+	t := newTable(w, 1)
+	t.row("tokens", "")
+	for _, r := range []struct {
+		name string
+		n    int
+	}{
+		{"template", l.Template}, {"system", l.System}, {"history", l.History}, {"tools", l.Tools},
+		{"question", l.Question}, {fmt.Sprintf("evidence (%d chunks)", len(l.Evidence)), evidence},
+	} {
+		t.row(r.name, fmt.Sprint(r.n))
+	}
+	t.rule()
+	t.row("input", fmt.Sprint(u.InputTokens), fmt.Sprintf("of it %d from the prefix cache", u.CachedTokens))
+	t.row("output", fmt.Sprint(u.OutputTokens), fmt.Sprintf("%d reserved, window %d, %d candidates dropped", l.AnswerReserved, l.Window, len(l.Dropped)))
+	t.print()
+}
+
+// printTimings is the latency ledger as a table whose sum is the total.
+func printTimings(w io.Writer, res *answer.Result) {
+	t := newTable(w, 1, 2)
+	t.row("milliseconds", "", "")
+	for _, r := range res.Timings.Rows() {
+		share := 0.0
+		if res.Timings.Total > 0 {
+			share = 100 * float64(r.Duration) / float64(res.Timings.Total)
+		}
+		t.row(r.Name, millis(r.Duration), fmt.Sprintf("%.1f %%", share))
+	}
+	t.rule()
+	t.row("total", millis(res.Timings.Total), "", fmt.Sprintf("first token after %s ms", millis(res.Timings.TTFT)))
+	t.print()
+}
+
+func millis(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseconds())/1e3) }
+
+// printAnswer is an answer with its sources and both ledgers.
+func printSources(w io.Writer, res *answer.Result) {
+	if len(res.Sources.Cited) == 0 {
+		fmt.Fprintln(w, "  no citations")
+		return
+	}
+	for _, s := range res.Sources.Cited {
+		place := s.Document
+		if len(s.Heading) > 0 {
+			place += " › " + strings.Join(s.Heading, " › ")
+		}
+		fmt.Fprintf(w, "  [%d] %s\n", s.Marker, place)
+	}
+}

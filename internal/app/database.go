@@ -1,0 +1,61 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+
+	"github.com/exaring/otelpgx"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"ragd/ingest/store"
+	"ragd/internal/localpg"
+	"ragd/migrations"
+)
+
+// openDatabase connects to the configured database, or to the private one which
+// it starts, and brings the schema up to date.
+func (a *App) openDatabase(ctx context.Context) error {
+	url, err := a.databaseURL(ctx)
+	if err != nil {
+		return err
+	}
+	cfg, err := store.PoolConfig(url)
+	if err != nil {
+		return err
+	}
+	cfg.MaxConns = int32(a.cfg.Database.MaxConns)
+	cfg.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithTracerProvider(a.tel.TracerProvider()), otelpgx.WithTrimSQLInSpanName())
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return fmt.Errorf("database: %w", err)
+	}
+	a.pool = pool
+	a.onClose(func(context.Context) error { pool.Close(); return nil })
+	if err := migrations.Up(ctx, pool); err != nil {
+		return fmt.Errorf("database: %w", err)
+	}
+	a.store = store.New(pool, tenant)
+	return nil
+}
+
+func (a *App) databaseURL(ctx context.Context) (string, error) {
+	if a.cfg.Database.URL != "" {
+		return a.cfg.Database.URL, nil
+	}
+	srv, err := a.startPostgres(ctx)
+	if err != nil {
+		return "", err
+	}
+	a.onClose(srv.Stop)
+	a.log.Info("private PostgreSQL is up", "folder", filepath.Join(a.home, "pg"), "adopted", srv.Adopted())
+	return srv.URL(), nil
+}
+
+func (a *App) startPostgres(ctx context.Context) (*localpg.Server, error) {
+	install, err := a.ensure(ctx, "postgres")
+	if err != nil {
+		return nil, err
+	}
+	return localpg.Start(ctx, localpg.Config{Install: install, Data: filepath.Join(a.home, "pg"), Logger: a.log})
+}

@@ -1,0 +1,127 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+
+	"ragd/inference/cpu"
+	"ragd/inference/encode"
+	"ragd/ingest"
+	"ragd/retrieve"
+)
+
+// embedder is the encoder as both roads see it.
+type embedder struct{ *encode.Encoder }
+
+var (
+	_ ingest.Embedder   = (*embedder)(nil)
+	_ retrieve.Embedder = (*embedder)(nil)
+)
+
+// openEmbedder loads the embedding model.
+func (a *App) openEmbedder(ctx context.Context) error {
+	path, err := a.ensure(ctx, a.cfg.Models.Embedding)
+	if err != nil {
+		return err
+	}
+	ops, err := cpu.New(cpu.Config{Threads: a.cfg.Inference.Threads})
+	if err != nil {
+		return err
+	}
+	e, err := encode.Open(ctx, path, ops, encode.Config{})
+	if err != nil {
+		return fmt.Errorf("embedding model: %w", errors.Join(err, ops.Close()))
+	}
+	a.log.Info("embedding model is loaded", "model", e.Model(), "dimensions", e.Dim(), "max_tokens", e.MaxTokens())
+	a.embed = &embedder{e}
+	a.onClose(closing(e))
+	return nil
+}
+
+// EmbedPassages encodes texts; the first that cannot be encoded is the error.
+func (e *embedder) EmbedPassages(ctx context.Context, texts []string) ([]ingest.Embedding, error) {
+	list, err := e.Encoder.EmbedPassages(ctx, texts)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]ingest.Embedding, len(list))
+	for i, v := range list {
+		if v.Err != nil {
+			return nil, v.Err
+		}
+		out[i] = ingest.Embedding{Vector: v.Vector, Tokens: v.Tokens}
+	}
+	return out, nil
+}
+
+// EmbedQuery encodes a question of any length. One longer than the model takes is
+// cut between words into parts that fit, and its vector is the mean of theirs:
+// a long question is legal and must be searched with all of it.
+func (e *embedder) EmbedQuery(ctx context.Context, text string) ([]float32, int, error) {
+	parts := e.parts(text)
+	if len(parts) == 1 {
+		return e.Encoder.EmbedQuery(ctx, parts[0])
+	}
+	sum := make([]float32, e.Dim())
+	total := 0
+	for _, p := range parts {
+		v, tokens, err := e.Encoder.EmbedQuery(ctx, p)
+		if err != nil {
+			return nil, 0, err
+		}
+		total += tokens
+		for i, x := range v {
+			sum[i] += x
+		}
+	}
+	return unit(sum), total, nil
+}
+
+// parts cuts text in halves until each fits the model.
+func (e *embedder) parts(text string) []string {
+	// A question takes no more tokens than a passage but for the prefix, whose few
+	// tokens the margin covers.
+	const margin = 8
+	if e.CountPassage(text)+margin <= e.MaxTokens() || len(text) < 2 {
+		return []string{text}
+	}
+	at := middle(text)
+	var out []string
+	for _, half := range []string{text[:at], text[at:]} {
+		if strings.TrimSpace(half) != "" {
+			out = append(out, e.parts(half)...)
+		}
+	}
+	return out
+}
+
+// middle is the space nearest to the middle of text, or, where there is none
+// close by, a character's border.
+func middle(text string) int {
+	half := len(text) / 2
+	if i := strings.IndexAny(text[half:min(len(text), half+half/2)], " \n\t"); i > 0 {
+		return half + i
+	}
+	for half > 0 && text[half]&0xC0 == 0x80 {
+		half--
+	}
+	return max(half, 1)
+}
+
+func unit(v []float32) []float32 {
+	var sum float64
+	for _, x := range v {
+		sum += float64(x) * float64(x)
+	}
+	if sum == 0 {
+		return v
+	}
+	scale := float32(1 / math.Sqrt(sum))
+	for i := range v {
+		v[i] *= scale
+	}
+	return v
+}

@@ -1,0 +1,253 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"ragd/inference/cpu"
+	"ragd/inference/engine"
+	"ragd/inference/gguf"
+	"ragd/inference/model"
+	"ragd/inference/sample"
+	"ragd/inference/tokenizer"
+	"ragd/internal/answer"
+	"ragd/prompt"
+	"ragd/prompt/chat"
+	"ragd/rerank"
+	"ragd/retrieve/vector"
+	"ragd/telemetry"
+)
+
+// openAnswers loads the answer model and puts the question road together.
+func (a *App) openAnswers(ctx context.Context) error {
+	path, err := a.ensure(ctx, a.cfg.Models.Answer)
+	if err != nil {
+		return err
+	}
+	m, err := a.loadAnswerModel(ctx, path)
+	if err != nil {
+		return err
+	}
+	a.gen = m.generator
+	a.onClose(m.generator.engine.Close)
+	if err := a.tel.WatchEngine(m.generator.stats); err != nil {
+		return err
+	}
+	reranker, err := rerank.New(rerank.BestSentence{}, a.rerankConfig())
+	if err != nil {
+		return err
+	}
+	a.ask, err = answer.New(answer.Deps{
+		Embedder:  a.embed,
+		Retriever: vector.New(a.pool, tenant, vector.Config{ExactBelow: a.cfg.Retrieve.ExactBelow}),
+		Reranker:  reranker, Template: m.template, Tokenizer: m.tokenizer, Generator: m.generator, Telemetry: a.tel,
+	}, a.answerConfig(m))
+	return err
+}
+
+func (a *App) rerankConfig() rerank.Config {
+	cfg := rerank.DefaultConfig()
+	cfg.MinEvidence = float32(a.cfg.Retrieve.MinScore)
+	return cfg
+}
+
+// minConfidence is the mean log probability (natural) of a generated answer
+// under which its evidence is quoted beside it: a mean probability of a half.
+var minConfidence = math.Log(0.5)
+
+func (a *App) answerConfig(m *answerModel) answer.Config {
+	special := m.tokenizer.Special()
+	cfg := answer.Config{
+		System: a.cfg.Prompt.System, TopK: a.cfg.Retrieve.TopK, MaxChunks: a.cfg.Prompt.MaxChunks,
+		ContextTokens: a.cfg.Prompt.ContextTokens, AnswerTokens: a.cfg.Prompt.AnswerTokens,
+		BOS: spelling(m.tokens, special.BOS), EOS: spelling(m.tokens, special.EOS), BOSToken: -1, MinConfidence: minConfidence,
+	}
+	if special.AddBOS {
+		cfg.BOSToken = special.BOS
+	}
+	return cfg
+}
+
+func spelling(tokens []string, id int32) string {
+	if id < 0 || int(id) >= len(tokens) {
+		return ""
+	}
+	return tokens[id]
+}
+
+// answerModel is a decoder with its tokenizer and chat template.
+type answerModel struct {
+	generator *generator
+	tokenizer tokenizer.Tokenizer
+	template  *chat.Template
+	tokens    []string
+}
+
+func (a *App) loadAnswerModel(ctx context.Context, path string) (*answerModel, error) {
+	f, err := gguf.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	// The weights are copied into the backend, so the file is not needed later.
+	defer f.Close()
+	m := &answerModel{}
+	if m.tokenizer, err = tokenizer.FromGGUF(f); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	m.tokens, _ = f.Strings("tokenizer.ggml.tokens")
+	source, ok := f.String("tokenizer.chat_template")
+	if !ok {
+		return nil, fmt.Errorf("%s: the model has no chat template, so it is not made for answering", path)
+	}
+	if m.template, err = chat.Parse(source); err != nil {
+		return nil, fmt.Errorf("%s: chat template: %w", path, err)
+	}
+	e, dec, err := a.startEngine(ctx, f, m.tokenizer)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	m.generator = &generator{engine: e, info: modelInfo(f, a.cfg.Models.Answer, dec, e.Window())}
+	return m, nil
+}
+
+func (a *App) startEngine(ctx context.Context, f *gguf.File, tok tokenizer.Tokenizer) (*engine.Engine, model.Config, error) {
+	ops, err := cpu.New(cpu.Config{Threads: a.cfg.Inference.Threads})
+	if err != nil {
+		return nil, model.Config{}, err
+	}
+	blocks := (a.cfg.Inference.KVCacheTokens + model.BlockTokens - 1) / model.BlockTokens
+	dec, err := model.LoadDecoder(ctx, f, ops, model.LoadConfig{Blocks: blocks})
+	if err != nil {
+		return nil, model.Config{}, errors.Join(err, ops.Close())
+	}
+	c := dec.Config()
+	a.log.Info("answer model is loaded", "model", c.Name, "backend", ops.Name(), "weights_bytes", c.Weights,
+		"kv_bytes_per_token", c.KVBytesPerToken(2), "kv_bytes", c.KVBytesPerToken(2)*float64(blocks*model.BlockTokens))
+	i := a.cfg.Inference
+	e, err := engine.New(dec, tok, engine.Config{
+		MaxRunning: i.MaxRunning, MaxQueue: i.MaxQueue, StepTokens: i.StepTokens, PieceTokens: i.PieceTokens,
+		NoPrefixCache: i.NoPrefixCache, NoKVCache: i.NoKVCache,
+	})
+	if err != nil {
+		return nil, c, errors.Join(err, dec.Close())
+	}
+	return e, c, nil
+}
+
+// smallWeights is the size under which a model counts as small: about 0.5 G
+// parameters at 4 bits.
+const smallWeights = 300 << 20
+
+func modelInfo(f *gguf.File, name string, c model.Config, window int) answer.ModelInfo {
+	languages, _ := f.Strings("general.languages")
+	return answer.ModelInfo{Name: name, Window: window, Small: c.Weights < smallWeights, Languages: languages}
+}
+
+// generator is the engine as the question road sees it.
+type generator struct {
+	engine *engine.Engine
+	info   answer.ModelInfo
+}
+
+var (
+	_ answer.Generator = (*generator)(nil)
+	_ prompt.Tokenizer = tokenizer.Tokenizer(nil)
+)
+
+func (g *generator) Model() answer.ModelInfo { return g.info }
+
+func (g *generator) Pace() answer.Pace {
+	s := g.engine.Stats()
+	return answer.Pace{Prefill: s.PrefillRate, Wait: s.Wait}
+}
+
+func (g *generator) stats() telemetry.EngineStats {
+	s := g.engine.Stats()
+	return telemetry.EngineStats{
+		Queued: s.Queued, Running: s.Running, BlocksUsed: s.BlocksUsed, BlocksFree: s.BlocksFree, PrefixHitTokens: s.CachedTokens,
+	}
+}
+
+// Generate runs one request and turns the engine's events into the road's.
+func (g *generator) Generate(ctx context.Context, req answer.Generation, emit func(answer.Event)) (answer.Generated, error) {
+	p := req.Sampling
+	stream, err := g.engine.Submit(ctx, engine.Request{
+		Tokens: req.Tokens, MaxTokens: req.MaxTokens, Stop: req.Stop, Tenant: tenant,
+		Sampling: sample.Params{
+			Temperature: float32(p.Temperature), TopP: float32(p.TopP), MinP: float32(p.MinP),
+			RepetitionPenalty: float32(p.RepetitionPenalty), TopK: p.TopK, Seed: p.Seed,
+		},
+	})
+	if err != nil {
+		return answer.Generated{}, submitError(err)
+	}
+	defer stream.Close()
+	for {
+		// The engine itself watches ctx and always ends the stream, so the last
+		// event is waited for even when the caller is gone: it has the figures.
+		e, err := stream.Next(context.WithoutCancel(ctx))
+		if err != nil {
+			return answer.Generated{}, unexpectedEnd(err)
+		}
+		switch e := e.(type) {
+		case engine.Queued:
+			emit(answer.Event{Queued: true, Position: e.Position})
+		case engine.Delta:
+			if e.Text != "" {
+				emit(answer.Event{Text: e.Text})
+			}
+		case engine.Done:
+			out := generated(string(e.Reason), e.Usage, e.Times)
+			out.MeanLogProb = e.Confidence.Mean
+			if e.Reason == engine.ReasonCancelled {
+				return out, context.Cause(ctx)
+			}
+			return out, nil
+		case engine.Failed:
+			return generated("", e.Usage, e.Times), failure(e.Err)
+		}
+	}
+}
+
+func generated(reason string, u engine.Usage, t engine.Times) answer.Generated {
+	return answer.Generated{
+		FinishReason: reason, OutputTokens: u.OutputTokens, CachedTokens: u.CachedTokens,
+		Times: telemetry.EngineTimes{
+			Submitted: t.Submitted, Scheduled: t.Scheduled, FirstToken: t.FirstToken, Last: t.Last, OutputTokens: u.OutputTokens,
+		},
+	}
+}
+
+func unexpectedEnd(err error) error {
+	if errors.Is(err, io.EOF) {
+		return errors.New("the engine's stream ended without a last event")
+	}
+	return err
+}
+
+func failure(err error) error {
+	if errors.Is(err, engine.ErrClosed) {
+		return &answer.Error{Code: answer.Unavailable, Message: "the server is shutting down", Err: err}
+	}
+	return err
+}
+
+// submitError gives the engine's refusals their codes.
+func submitError(err error) error {
+	var full *engine.QueueFullError
+	var long *engine.TooLongError
+	switch {
+	case errors.As(err, &full):
+		return &answer.Error{Code: answer.Busy, Message: full.Error(), RetryAfter: max(full.Wait, minRetry)}
+	case errors.As(err, &long):
+		return &answer.Error{Code: answer.OverBudget, Message: long.Error()}
+	case errors.Is(err, engine.ErrClosed):
+		return failure(err)
+	case errors.Is(err, engine.ErrInvalid), errors.Is(err, sample.ErrParams):
+		return &answer.Error{Code: answer.Invalid, Message: err.Error()}
+	}
+	return err
+}

@@ -1,0 +1,49 @@
+package app
+
+import (
+	"context"
+	"path/filepath"
+
+	"ragd/ingest"
+	"ragd/ingest/chunk"
+	"ragd/ingest/source"
+	"ragd/internal/httpapi"
+)
+
+// Ingest reads paths of this machine into a collection.
+func (a *App) Ingest(ctx context.Context, req httpapi.IngestRequest, progress func(ingest.Progress)) (ingest.Report, error) {
+	p, err := a.pipeline(req, progress)
+	if err != nil {
+		return ingest.Report{}, err
+	}
+	roots := make([]string, len(req.Paths))
+	for i, path := range req.Paths {
+		if roots[i], err = filepath.Abs(path); err != nil {
+			return ingest.Report{}, err
+		}
+	}
+	return p.Run(ctx, roots)
+}
+
+func (a *App) pipeline(req httpapi.IngestRequest, progress func(ingest.Progress)) (*ingest.Pipeline, error) {
+	sc := source.DefaultConfig()
+	sc.MaxBytes = a.cfg.Ingest.MaxFileBytes
+	src, err := source.New(sc)
+	if err != nil {
+		return nil, err
+	}
+	cutter, err := chunk.New(a.embed, chunk.Config{
+		Target: min(a.cfg.Ingest.ChunkTokens, a.embed.MaxTokens()), Max: a.embed.MaxTokens(), Overlap: a.cfg.Ingest.OverlapTokens,
+	})
+	if err != nil {
+		return nil, err
+	}
+	collection := req.Collection
+	if collection == "" {
+		collection = "default"
+	}
+	cfg := ingest.DefaultConfig(collection)
+	cfg.Prune = req.Prune
+	cfg.Sentences = ingest.SentenceMode(a.cfg.Ingest.Sentences)
+	return ingest.New(src, cutter, a.embed, a.store, cfg, progress)
+}

@@ -1,0 +1,82 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"ragd/internal/answer"
+	"ragd/internal/config"
+	"ragd/internal/httpapi"
+)
+
+const (
+	headerTimeout = 10 * time.Second
+	idleTimeout   = 2 * time.Minute
+	// minRetry is the least that Retry-After says.
+	minRetry = time.Second
+)
+
+// Listen opens the address that cfg names. Anything but loopback needs keys.
+func Listen(cfg config.Config) (net.Listener, error) {
+	if !httpapi.Loopback(cfg.Server.Addr) && len(cfg.Server.Keys) == 0 {
+		return nil, fmt.Errorf("server.addr %s can be reached from other machines: set server.keys to the SHA-256 of a key "+
+			"(printf %%s \"$KEY\" | sha256sum), or listen on 127.0.0.1", cfg.Server.Addr)
+	}
+	l, err := net.Listen("tcp", cfg.Server.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	return l, nil
+}
+
+// Serve answers on l until ctx ends, then lets running requests finish within
+// the configured time.
+func (a *App) Serve(ctx context.Context, l net.Listener) error {
+	srv := &http.Server{Handler: a.Handler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
+	failed := make(chan error, 1)
+	go func() { failed <- srv.Serve(l) }()
+	a.log.Info("ragd is serving", "addr", l.Addr().String(), "version", a.opts.Version)
+	select {
+	case err := <-failed:
+		return fmt.Errorf("serve: %w", err)
+	case <-ctx.Done():
+	}
+	a.log.Info("shutting down")
+	grace, cancel := context.WithTimeout(context.Background(), a.cfg.Server.ShutdownTimeout)
+	defer cancel()
+	if err := srv.Shutdown(grace); err != nil {
+		return errors.Join(fmt.Errorf("some requests did not finish in time: %w", err), srv.Close())
+	}
+	return nil
+}
+
+// Handler serves every route.
+func (a *App) Handler() http.Handler {
+	return httpapi.New(httpapi.Deps{
+		Asker: a.ask, Library: a.store, Ingester: a, Ready: a.Ready, Metrics: a.tel.Handler(), Log: a.log,
+		Models: []httpapi.Model{
+			{ID: a.cfg.Models.Answer, Object: "model", OwnedBy: "ragd", Role: "answers"},
+			{ID: a.cfg.Models.Embedding, Object: "model", OwnedBy: "ragd", Role: "embeddings"},
+		},
+	}, httpapi.Config{
+		MaxBodyBytes: a.cfg.Server.MaxBodyBytes, RequestTimeout: a.cfg.Server.RequestTimeout,
+		Keys: a.cfg.Server.Keys, Version: a.opts.Version,
+	})
+}
+
+// Ready returns why a question could not be answered now.
+func (a *App) Ready(ctx context.Context) error { return a.pool.Ping(ctx) }
+
+// Ask answers a question in this process.
+func (a *App) Ask(ctx context.Context, req answer.Request, sink answer.Sink) (*answer.Result, error) {
+	return a.ask.Ask(ctx, time.Now(), req, sink)
+}
+
+// Search retrieves in this process.
+func (a *App) Search(ctx context.Context, req answer.SearchRequest) (*answer.SearchResult, error) {
+	return a.ask.Search(ctx, req)
+}
