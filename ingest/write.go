@@ -3,6 +3,7 @@ package ingest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -48,7 +49,7 @@ func (r *run) prune(ctx context.Context) error {
 	}
 	slices.Sort(gone)
 	if _, err := r.store.Delete(ctx, r.config.Collection, gone); err != nil {
-		return err
+		return fmt.Errorf("ingest: prune: %w", err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -254,6 +254,27 @@ func TestOverlapIsWholeSentences(t *testing.T) {
 	}
 }
 
+func TestOverlapNeverStartsInsideAFence(t *testing.T) {
+	long := strings.Repeat("This sentence has a few words. ", 12)
+	for name, block := range map[string]string{
+		"fence": "```\nalpha = 1\nbeta = 2\n```\n", "table": "| a | b |\n|---|---|\n| 1 | 2 |\n", "list": "- step\n\n  ```\n  gamma\n  ```\n",
+	} {
+		repeated := 0
+		for _, c := range cut(t, chunk.Config{Target: 64, Max: 64, Overlap: 30}, "Before it.\n\n"+block+"\n"+long, true) {
+			if first, _, _ := strings.Cut(c.Text, "\n"); !strings.HasPrefix(first, "Before") && !strings.HasPrefix(first, "This") && !strings.HasPrefix(first, block[:3]) {
+				t.Errorf("%s: starts with %q", name, first)
+			}
+			if n := strings.Count(c.Text, "```"); n%2 != 0 {
+				t.Errorf("%s: %d marks in %q", name, n, c.Text)
+			}
+			repeated += strings.Count(c.Text, "This sentence")
+		}
+		if repeated <= 12 {
+			t.Errorf("%s: no overlap in the prose after it", name)
+		}
+	}
+}
+
 // TestUnbrokenText holds OB-09: no space to cut at, one early space, wide
 // scripts, all sizes of overlap; every character is found again.
 func TestUnbrokenText(t *testing.T) {
@@ -283,6 +304,53 @@ func TestHostileMarkup(t *testing.T) {
 		"# " + strings.Repeat("head ", 2000) + "\n\n" + strings.Repeat("## s\n\ntext\n\n", 200),
 	} {
 		cut(t, small, text, true)
+	}
+}
+
+// byteCounter counts tokens as FakeEmbedder does and the bytes it was shown.
+type byteCounter struct {
+	ingesttest.FakeEmbedder
+	bytes int
+}
+
+func (b *byteCounter) CountPassage(text string) int {
+	b.bytes += len(text)
+	return b.FakeEmbedder.CountPassage(text)
+}
+
+// TestCountingIsLinear holds that a text is shown to the tokenizer a bounded
+// number of times, however long it runs without a place to cut.
+func TestCountingIsLinear(t *testing.T) {
+	for name, unit := range map[string]string{"letters": "k", "hangul": "가", "lines": "a line of words\n", "sentences": "One sentence here. ", "commas": ",", "spaces": " ", "digits": "1 "} {
+		text := strings.Repeat(unit, 300_000/len(unit))
+		for _, md := range []bool{false, true} {
+			counter := &byteCounter{}
+			c, err := chunk.New(counter, chunk.DefaultConfig(512))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := c.Chunk(&ingest.Document{Text: text, Markdown: md}); err != nil {
+				t.Fatal(err)
+			}
+			if counter.bytes > 12*len(text) {
+				t.Errorf("%s: %d bytes counted for a text of %d", name, counter.bytes, len(text))
+			}
+		}
+	}
+}
+
+func BenchmarkChunk(b *testing.B) {
+	section := "## Pumps\n\n" + strings.Repeat("The pump of line two is checked before each shift begins. ", 12) + "\n\n- one item\n- another item\n\n```sh\nmake check\n```\n\n"
+	d := &ingest.Document{Path: "bench.md", Text: strings.Repeat(section, 200), Markdown: true}
+	c, err := chunk.New(&ingesttest.FakeEmbedder{}, chunk.DefaultConfig(512))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.SetBytes(int64(len(d.Text)))
+	for b.Loop() {
+		if _, err := c.Chunk(d); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
 

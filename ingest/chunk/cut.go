@@ -1,6 +1,7 @@
 package chunk
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -19,6 +20,8 @@ type unit struct {
 	// reopen and reclose are what the pieces of this piece would have.
 	reopen, reclose string
 	alone           bool
+	// prose may be repeated from the middle on; half a fence may not.
+	prose bool
 }
 
 // certain is a number of bytes a token that no text of real tokens reaches: a
@@ -36,7 +39,7 @@ func (c *Chunker) appendUnits(out []unit, text string, b markdown.Block, room in
 	}
 	if b.End-b.Start <= certain*limit {
 		if cost := c.cost(text[b.Start:b.End]); cost <= limit {
-			return append(out, unit{start: b.Start, end: b.End, cost: cost})
+			return append(out, unit{start: b.Start, end: b.End, cost: cost, prose: isProse(b)})
 		}
 	}
 	switch {
@@ -50,7 +53,17 @@ func (c *Chunker) appendUnits(out []unit, text string, b markdown.Block, room in
 		}
 		return out
 	}
-	return c.cutProse(out, text, b.Start, b.End, room)
+	from := len(out)
+	out = c.cutProse(out, text, b.Start, b.End, room)
+	for i := range out[from:] {
+		out[from+i].prose = true
+	}
+	return out
+}
+
+// isProse reports a block without fences and tables in it.
+func isProse(b markdown.Block) bool {
+	return b.Kind != markdown.Fence && b.Kind != markdown.Table && !slices.ContainsFunc(b.Parts, func(p markdown.Block) bool { return !isProse(p) })
 }
 
 // cutProse cuts at sentence ends; a sentence that is too long is cut further.

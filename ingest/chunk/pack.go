@@ -16,6 +16,7 @@ type packer struct {
 	room    int // tokens for text in a chunk of the target size
 	units   []unit
 	out     []ingest.Chunk
+	tail    int // where the prose at the end of the last chunk starts
 }
 
 func (c *Chunker) newPacker(text string, heading []string) *packer {
@@ -51,6 +52,7 @@ func (p *packer) pack() ([]ingest.Chunk, error) {
 		}
 		if chunk.Text != "" {
 			p.out = append(p.out, chunk)
+			p.tail = proseTail(stack[len(stack)-n:])
 		}
 		stack = stack[:len(stack)-n]
 	}
@@ -98,9 +100,22 @@ func trim(text string, start, end int) (int, int) {
 	return start + lead, start + len(body)
 }
 
-// overlap is where the next chunk starts when it repeats whole sentences from
-// the end of the one before, and what they cost. Pieces that stand alone
-// neither give nor take any.
+// proseTail is where the last run of prose among the taken units starts (the
+// first of them is on top): the end of them all when the last is none.
+func proseTail(taken []unit) int {
+	start := taken[0].end
+	for _, u := range taken {
+		if !u.prose {
+			break
+		}
+		start = u.start
+	}
+	return start
+}
+
+// overlap is where the next chunk starts when it repeats whole sentences of
+// prose from the end of the one before, and what they cost. Pieces that stand
+// alone neither give nor take any.
 func (p *packer) overlap(next unit) (from, cost int) {
 	if p.config.Overlap == 0 || len(p.out) == 0 || next.alone {
 		return next.start, 0
@@ -109,11 +124,15 @@ func (p *packer) overlap(next unit) (from, cost int) {
 	if prev.Text != p.text[prev.Start:prev.End] || next.start < prev.End {
 		return next.start, 0
 	}
-	low := max(prev.Start+1, next.start-8*p.config.Overlap)
-	low = runeStart(p.text, low)
+	low := runeStart(p.text, max(prev.Start+1, next.start-8*p.config.Overlap))
+	whole := p.tail >= low // the first tile is a whole sentence
+	low = max(low, p.tail)
+	if low >= next.start {
+		return next.start, 0
+	}
 	tiles := sentenceTiles(p.text[low:next.start])
 	from = next.start
-	for i := len(tiles) - 1; i > 0; i-- { // the first may be half a sentence
+	for i := len(tiles) - 1; i > 0 || i == 0 && whole; i-- {
 		t := tiles[i]
 		more := p.Chunker.cost(p.text[low+t.Start : low+t.End])
 		if cost+more > p.config.Overlap || cost+more+next.cost > p.room {

@@ -270,6 +270,11 @@ func checkDocument(t *testing.T, d ingest.Document) {
 	if !utf8.ValidString(d.Title) || strings.ContainsRune(d.Title, 0) || d.Title == "" {
 		t.Fatalf("unclean title %q", d.Title)
 	}
+	for k, v := range d.Metadata {
+		if s := fmt.Sprint(k, v); !utf8.ValidString(s) || strings.ContainsRune(s, 0) {
+			t.Fatalf("unclean metadata %q", s)
+		}
+	}
 	if strings.ContainsRune(d.Text, utf8.RuneError) && len(d.Warnings) == 0 {
 		t.Fatalf("U+FFFD without a word: %q", d.Text)
 	}
@@ -299,6 +304,7 @@ func FuzzCharset(f *testing.F) {
 
 func FuzzFrontMatter(f *testing.F) {
 	f.Add("---\ntitle: x\ntags: [1, {b: c}]\n---\n# T\n")
+	f.Add("---\n\"a\\0b\": \"c\\0d\"\n---\nbody")
 	f.Add("---\na: &a [*a]\n...\nbody")
 	f.Add("\ufeff---\r\nkey: |\r\n  text\r\n---\r\nbody")
 	f.Fuzz(func(t *testing.T, text string) {

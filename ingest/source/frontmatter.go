@@ -107,7 +107,7 @@ func (f *flattener) mapping(prefix string, m map[string]any) {
 			return
 		}
 		if k != "" && len(prefix)+len(k) <= metadataValue {
-			f.value(prefix+k, m[k])
+			f.value(prefix+storable(k), m[k])
 		}
 	}
 }
