@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"unsafe"
 )
 
 // Errors of New, Pack and PackF32.
@@ -13,8 +14,9 @@ var (
 	ErrShape = errors.New("kernel: bad matrix shape")
 )
 
-// maxElems bounds rows·cols so that no size computation can overflow.
-const maxElems = 1 << 40
+// maxElems bounds rows·cols so that no size computation can overflow: padding to
+// PackRows rows of four bytes multiplies it by 32 at the most.
+const maxElems = math.MaxInt >> 6
 
 // Matrix is a weight matrix in the layout the kernels read, in memory of its
 // own. Rows are padded with zeros to a multiple of PackRows.
@@ -28,21 +30,28 @@ type Matrix struct {
 }
 
 // New makes an empty matrix of the type; Fill sets its rows, strips of them in
-// parallel if the caller likes.
+// parallel if the caller likes. The caller vouches for a size that fits memory.
 func New(t Type, rows, cols int) (*Matrix, error) {
+	m, err := shaped(t, rows, cols)
+	if err != nil {
+		return nil, err
+	}
+	m.allocate()
+	return m, nil
+}
+
+// shaped is a matrix without memory yet.
+func shaped(t Type, rows, cols int) (*Matrix, error) {
 	if rows <= 0 || cols <= 0 || rows > maxElems/cols {
 		return nil, fmt.Errorf("%w: %d × %d", ErrShape, rows, cols)
 	}
 	m := &Matrix{rows: rows, cols: cols, typ: t}
-	strips := (rows + PackRows - 1) / PackRows
 	switch t {
 	case F32:
 		m.strip = PackRows * cols
-		m.f32 = make([]float32, strips*m.strip)
 		return m, nil
 	case F16, BF16:
 		m.strip = PackRows * cols * 2
-		m.data = make([]byte, strips*m.strip)
 		return m, nil
 	}
 	lay, ok := layouts[t]
@@ -54,31 +63,41 @@ func New(t Type, rows, cols int) (*Matrix, error) {
 	}
 	m.lay = lay
 	m.strip = cols / lay.cols() * lay.group()
-	m.data = make([]byte, strips*m.strip)
 	return m, nil
+}
+
+func (m *Matrix) allocate() {
+	size := (m.rows + PackRows - 1) / PackRows * m.strip
+	if m.typ == F32 {
+		m.f32 = floats(allocate(4 * size))
+		return
+	}
+	m.data = allocate(size)
 }
 
 // Pack repacks rows × cols weights stored row after row as GGUF stores the type.
 func Pack(t Type, rows, cols int, src []byte) (*Matrix, error) {
-	m, err := New(t, rows, cols)
+	m, err := shaped(t, rows, cols)
 	if err != nil {
 		return nil, err
 	}
-	if err := m.Fill(0, rows, src); err != nil {
-		return nil, err
+	if n := m.SrcRowBytes(); len(src) != rows*n {
+		return nil, fmt.Errorf("%w: %d bytes for %d rows of %d", ErrShape, len(src), rows, n)
 	}
-	return m, nil
+	m.allocate()
+	return m, m.Fill(0, rows, src)
 }
 
 // PackF32 packs float32 weights stored row after row.
 func PackF32(rows, cols int, src []float32) (*Matrix, error) {
-	m, err := New(F32, rows, cols)
+	m, err := shaped(F32, rows, cols)
 	if err != nil {
 		return nil, err
 	}
 	if len(src) != rows*cols {
 		return nil, fmt.Errorf("%w: %d values for %d × %d", ErrShape, len(src), rows, cols)
 	}
+	m.allocate()
 	for r := range rows {
 		strip := m.f32[r/PackRows*m.strip:]
 		for c, v := range src[r*cols : (r+1)*cols] {
@@ -86,6 +105,11 @@ func PackF32(rows, cols int, src []float32) (*Matrix, error) {
 		}
 	}
 	return m, nil
+}
+
+// floats views bytes that begin a cache line as float32 values.
+func floats(b []byte) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/4)
 }
 
 // SrcRowBytes is the size of one row as GGUF stores it.

@@ -143,6 +143,7 @@ func TestPackErrors(t *testing.T) {
 		{"no rows", Q4_0, 0, 32, 0, ErrShape},
 		{"negative columns", Q4_0, 1, -32, 0, ErrShape},
 		{"overflowing shape", F32, math.MaxInt, math.MaxInt, 0, ErrShape},
+		{"more than memory", F16, 1 << 20, math.MaxInt >> 27, 2, ErrShape},
 		{"half a block", Q4_0, 1, 48, 27, ErrShape},
 		{"part of a K block", Q4_K, 1, 32, 18, ErrShape},
 		{"too few bytes", Q8_0, 2, 32, 67, ErrShape},
