@@ -7,10 +7,10 @@ type matcher struct {
 	first [256]bool
 }
 
-func newMatcher(tokens map[string]int32) (*matcher, error) {
+func newMatcher(tokens []trieEntry) (*matcher, error) {
 	m := &matcher{}
-	for s := range tokens {
-		m.first[s[0]] = true
+	for _, t := range tokens {
+		m.first[t.key[0]] = true
 	}
 	var err error
 	m.trie, err = buildTrie(tokens)

@@ -1,40 +1,47 @@
 package tokenizer
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"sort"
+	"strings"
 )
 
 // maxKey bounds a key, and with it the depth of the builder's recursion.
 const maxKey = 1 << 16
 
-// buildTrie makes the trie of keys, none empty or with a zero byte; values are
-// not negative.
-func buildTrie(entries map[string]int32) (trie, error) {
+// trieEntry is a key and its value, which is not negative.
+type trieEntry struct {
+	key   string
+	value int32
+}
+
+// buildTrie makes the trie of entries, which it sorts; of equal keys the lowest
+// value stays. Keys must not be empty or hold a zero byte.
+func buildTrie(entries []trieEntry) (trie, error) {
 	if len(entries) == 0 {
 		return nil, nil
 	}
-	keys := make([]string, 0, len(entries))
-	for k := range entries {
-		if len(k) > maxKey {
-			return nil, fmt.Errorf("%w: a token of %d bytes, more than %d", ErrMalformed, len(k), maxKey)
+	slices.SortFunc(entries, func(a, b trieEntry) int {
+		return cmp.Or(strings.Compare(a.key, b.key), cmp.Compare(a.value, b.value))
+	})
+	entries = slices.CompactFunc(entries, func(a, b trieEntry) bool { return a.key == b.key })
+	for _, e := range entries {
+		if len(e.key) == 0 || len(e.key) > maxKey || strings.IndexByte(e.key, 0) >= 0 {
+			return nil, fmt.Errorf("%w: token %.40q of %d bytes (at most %d, none of them zero)", ErrMalformed, e.key, len(e.key), maxKey)
 		}
-		keys = append(keys, k)
 	}
-	sort.Strings(keys)
-	b := trieBuilder{entries: entries}
+	var b trieBuilder
 	b.grow()
 	b.take(0)
-	if err := b.node(0, keys, 0); err != nil {
-		return nil, err
-	}
+	b.node(0, entries, 0)
 	return b.units, nil
 }
 
 // trieBuilder places nodes depth first. Free units are a linked list in order
 // of index.
 type trieBuilder struct {
-	entries    map[string]int32
 	units      []uint32
 	used       []bool // the unit holds a node
 	based      []bool // some node's children start here (label 0)
@@ -85,20 +92,18 @@ func (b *trieBuilder) take(i int32) {
 }
 
 // node places the children of the node at index, whose path is the first depth
-// bytes of all keys.
-func (b *trieBuilder) node(index uint32, keys []string, depth int) error {
-	hasValue := len(keys[0]) == depth
-	children := keys
-	var labels []byte
+// bytes of all entries.
+func (b *trieBuilder) node(index uint32, entries []trieEntry, depth int) {
+	var buffer [256]byte
+	labels := buffer[:0]
+	hasValue := len(entries[0].key) == depth
+	children := entries
 	if hasValue {
 		labels = append(labels, 0)
-		children = keys[1:]
+		children = entries[1:]
 	}
-	for _, k := range children {
-		if c := k[depth]; len(labels) == 0 || labels[len(labels)-1] != c {
-			if c == 0 {
-				return fmt.Errorf("%w: token %q holds a zero byte", ErrMalformed, k)
-			}
+	for i := range children {
+		if c := children[i].key[depth]; len(labels) == 0 || labels[len(labels)-1] != c {
 			labels = append(labels, c)
 		}
 	}
@@ -106,17 +111,14 @@ func (b *trieBuilder) node(index uint32, keys []string, depth int) error {
 	b.link(index, base)
 	if hasValue {
 		b.units[index] |= trieHasLeaf
-		b.units[base] = uint32(b.entries[keys[0]]) | trieValue
+		b.units[base] = uint32(entries[0].value) | trieValue
 		labels = labels[1:]
 	}
 	for _, c := range labels {
-		n := sort.Search(len(children), func(i int) bool { return children[i][depth] > c })
-		if err := b.node(base^uint32(c), children[:n], depth+1); err != nil {
-			return err
-		}
+		n := sort.Search(len(children), func(i int) bool { return children[i].key[depth] > c })
+		b.node(base^uint32(c), children[:n], depth+1)
 		children = children[n:]
 	}
-	return nil
 }
 
 // link writes the offset from index to base; place made sure that it fits.

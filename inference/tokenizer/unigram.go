@@ -64,17 +64,15 @@ func newUnigram(v vocabulary, scores []float32, cfg unigramConfig) (*unigram, er
 	if t.norm, err = readCharsmap(cfg.charsmap); err != nil {
 		return nil, err
 	}
-	lowest, tokens := math.Inf(1), make(map[string]int32, len(v.ids))
-	for s, id := range v.ids {
-		switch v.kinds[id] {
-		case kindNormal:
-			lowest = min(lowest, float64(scores[id]))
-			tokens[s] = id
-		case kindUserDefined, kindUnused:
-			tokens[s] = id
-		default:
+	lowest, tokens := math.Inf(1), make([]trieEntry, 0, len(v.spellings))
+	for id, s := range v.spellings {
+		switch k := v.kinds[id]; {
+		case s == "" || k != kindNormal && k != kindUserDefined && k != kindUnused:
 			continue
+		case k == kindNormal:
+			lowest = min(lowest, float64(scores[id]))
 		}
+		tokens = append(tokens, trieEntry{s, int32(id)})
 		t.joins.add(s)
 	}
 	if math.IsInf(lowest, 0) || math.IsNaN(lowest) {

@@ -73,13 +73,15 @@ func newVocabulary(spellings []string, kinds []kind, special Special, piece func
 }
 
 func (v *vocabulary) buildMatchers() error {
-	user, scaffold := map[string]int32{}, map[string]int32{}
-	for s, id := range v.ids {
-		switch v.kinds[id] {
-		case kindUserDefined:
-			user[s], scaffold[s] = id, id
-		case kindControl, kindUnknown:
-			scaffold[s] = id
+	var user, scaffold []trieEntry
+	for id, k := range v.kinds {
+		e := trieEntry{v.spellings[id], int32(id)}
+		switch {
+		case e.key == "":
+		case k == kindUserDefined:
+			user, scaffold = append(user, e), append(scaffold, e)
+		case k == kindControl || k == kindUnknown:
+			scaffold = append(scaffold, e)
 		}
 	}
 	var err error

@@ -43,15 +43,15 @@ func newWordPiece(v vocabulary, cfg wordPieceConfig) (*wordPiece, error) {
 	}
 	t := &wordPiece{vocabulary: v, cfg: cfg}
 	t.buffers.New = func() any { return new([]byte) }
-	starts, goOn := map[string]int32{}, map[string]int32{}
-	for s, id := range v.ids {
+	var starts, goOn []trieEntry
+	for id, s := range v.spellings {
 		rest, isContinuation := strings.CutPrefix(s, continuation)
 		switch {
-		case !t.mergeable(id):
+		case s == "" || !t.mergeable(int32(id)):
 		case isContinuation && rest != "":
-			goOn[rest] = id
+			goOn = append(goOn, trieEntry{rest, int32(id)})
 		default:
-			starts[s] = id
+			starts = append(starts, trieEntry{s, int32(id)})
 		}
 	}
 	var err error
