@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"path/filepath"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -132,8 +133,12 @@ func (a *App) ensure(ctx context.Context, name string) (string, error) {
 	return path, nil
 }
 
+// looksLikePath tells a file or folder from a name of the model store.
 func looksLikePath(name string) bool {
-	return filepath.IsAbs(name) || filepath.Dir(name) != "." && name[0] == '.'
+	if strings.HasPrefix(name, "hf:") {
+		return false
+	}
+	return filepath.IsAbs(name) || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".gguf")
 }
 
 // ModelPath is where a model lies, fetched first when it is missing. progress
