@@ -356,8 +356,12 @@ func BenchmarkChunk(b *testing.B) {
 
 func TestConfigIsChecked(t *testing.T) {
 	for _, c := range []chunk.Config{
-		{Target: 100, Max: 512, Overlap: 100}, {Target: 100, Max: 512, Overlap: 101}, {Target: 100, Max: 512, Overlap: -1},
-		{Target: 600, Max: 512}, {Target: 8, Max: 512}, {},
+		{Target: 100, Max: 512, Overlap: 100},
+		{Target: 100, Max: 512, Overlap: 101},
+		{Target: 100, Max: 512, Overlap: -1},
+		{Target: 600, Max: 512},
+		{Target: 8, Max: 512},
+		{},
 	} {
 		if _, err := chunk.New(&ingesttest.FakeEmbedder{}, c); err == nil {
 			t.Errorf("%+v was accepted", c)

@@ -107,7 +107,7 @@ func decodeWith(data []byte, enc encoding.Encoding, name string) decoded {
 // spell Korean in CP949 is marked as a guess: the bytes alone cannot tell.
 func validUTF8(data []byte) decoded {
 	d := decoded{text: string(data), charset: "utf-8"}
-	if len(data) <= 32 && alsoKorean(data) {
+	if len(data) <= 256 && alsoKorean(data) {
 		d.guessed = true
 		d.note = "the bytes could also be Korean text in CP949"
 	}
@@ -143,30 +143,33 @@ func decodeDeclared(data []byte) (decoded, bool) {
 	return d, d.replaced*50 <= utf8.RuneCountInString(d.text)
 }
 
-// decodeUTF16 recognises UTF-16 without a mark by its decoded text: one byte
-// order gives ordinary characters, the other nonsense.
+// decodeUTF16 decodes UTF-16 without a mark.
 func decodeUTF16(data []byte) (decoded, bool) {
-	if !utf16Like(data[:min(len(data), sniffBytes)]) {
+	order, name, ok := utf16Order(data[:min(len(data), sniffBytes)])
+	if !ok {
 		return decoded{}, false
 	}
-	le := decodeWith(data, unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM), "utf-16le")
-	be := decodeWith(data, unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM), "utf-16be")
-	if ordinaryShare(be.text) > ordinaryShare(le.text) {
-		le = be
-	}
-	le.guessed = true
-	return le, true
+	d := decodeWith(data, unicode.UTF16(order, unicode.IgnoreBOM), name)
+	d.guessed = true
+	return d, true
 }
 
-// utf16Like reports text in UTF-16, with a mark or by evidence: spaces, digits,
-// line ends or Latin letters leave zero bytes in one half of the byte pairs and
-// not in the other, and the characters are ordinary ones.
+// utf16Like reports text in UTF-16, with a mark or by evidence.
 func utf16Like(b []byte) bool {
 	if bytes.HasPrefix(b, []byte("\xff\xfe")) || bytes.HasPrefix(b, []byte("\xfe\xff")) {
 		return len(b)%2 == 0
 	}
+	_, _, ok := utf16Order(b)
+	return ok
+}
+
+// utf16Order tells the byte order of UTF-16 without a mark. Spaces, digits, line
+// ends and Latin letters leave zero bytes in the high half of the byte pairs and
+// hardly any in the low half; and read in that order the characters have to be
+// ordinary ones.
+func utf16Order(b []byte) (order unicode.Endianness, name string, ok bool) {
 	if len(b) < 4 || len(b)%2 != 0 {
-		return false
+		return order, "", false
 	}
 	var zeros [2]int
 	for i, c := range b {
@@ -174,15 +177,17 @@ func utf16Like(b []byte) bool {
 			zeros[i%2]++
 		}
 	}
-	half := len(b) / 2
-	high, low, order := zeros[1], zeros[0], unicode.LittleEndian
+	high, low := zeros[1], zeros[0]
+	order, name = unicode.LittleEndian, "utf-16le"
 	if low > high {
-		high, low, order = low, high, unicode.BigEndian
+		high, low = low, high
+		order, name = unicode.BigEndian, "utf-16be"
 	}
-	if high*10 < half || low*50 > half {
-		return false
+	if high*20 < len(b) || low*2 > high {
+		return order, "", false
 	}
-	return ordinaryShare(decodeWith(b, unicode.UTF16(order, unicode.IgnoreBOM), "").text) >= 0.97
+	text := decodeWith(b, unicode.UTF16(order, unicode.IgnoreBOM), name).text
+	return order, name, ordinaryShare(text) >= 0.97
 }
 
 // ordinaryShare is the share of characters that everyday Korean, Latin,
@@ -194,7 +199,7 @@ func ordinaryShare(s string) float64 {
 		switch {
 		case r == '\n' || r == '\r' || r == '\t' || r >= 0x20 && r < 0x7f,
 			r >= 0xa0 && r <= 0x17f, r >= 0x370 && r <= 0x4ff,
-			r >= 0x2010 && r <= 0x2044, r >= 0x20a0 && r <= 0x20bf, r >= 0x2190 && r <= 0x21ff, r >= 0x2500 && r <= 0x26ff,
+			r >= 0x2010 && r <= 0x2044, r >= 0x20a0 && r <= 0x20bf, r >= 0x2190 && r <= 0x21ff, r >= 0x2500 && r <= 0x27bf, r >= 0x1f300 && r <= 0x1faff,
 			r >= 0x3000 && r <= 0x318f, r >= 0xac00 && r <= 0xd7a3, r >= 0x4e00 && r <= 0x9fff, r >= 0xff00 && r <= 0xffef:
 			good++
 		}

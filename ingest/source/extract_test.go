@@ -70,11 +70,26 @@ func TestCharsets(t *testing.T) {
 		text, saved, want string
 		guessed           bool
 	}{
-		{long, "euc-kr", "euc-kr", true}, {rare, "euc-kr", "cp949", true}, {short, "euc-kr", "euc-kr", true}, {"창고\n", "euc-kr", "euc-kr", true},
-		{long, "utf-8", "utf-8", false}, {short, "utf-8", "utf-8", false}, {west, "utf-8", "utf-8", false}, {"é", "utf-8", "utf-8", true}, {long, "utf-8-bom", "utf-8", false},
-		{long, "utf-16le", "utf-16le", true}, {long, "utf-16be", "utf-16be", true}, {west, "utf-16le", "utf-16le", true}, {"plain words\n", "utf-16be", "utf-16be", true},
-		{long, "utf-16le-bom", "utf-16le", false}, {short, "utf-16be-bom", "utf-16be", false}, {west, "windows-1252", "windows-1252", true},
-		{"ASCII only.\n", "utf-8", "utf-8", false}, {"Ünï", "utf-8", "utf-8", false},
+		{long, "euc-kr", "euc-kr", true},
+		{rare, "euc-kr", "cp949", true},
+		{short, "euc-kr", "euc-kr", true},
+		{"창고\n", "euc-kr", "euc-kr", true},
+		{long, "utf-8", "utf-8", false},
+		{short, "utf-8", "utf-8", false},
+		{west, "utf-8", "utf-8", false},
+		{"é", "utf-8", "utf-8", false}, {"Ưȭ", "utf-8", "utf-8", true},
+		{long, "utf-8-bom", "utf-8", false},
+		{long, "utf-16le", "utf-16le", true},
+		{long, "utf-16be", "utf-16be", true},
+		{west, "utf-16le", "utf-16le", true},
+		{"plain words\n", "utf-16be", "utf-16be", true},
+		{long, "utf-16le-bom", "utf-16le", false},
+		{short, "utf-16be-bom", "utf-16be", false},
+		{west, "windows-1252", "windows-1252", true},
+		{"저장 위치는 여기이다. 열쇠 둘 하나\n", "utf-16le", "utf-16le", true}, {"```sh\nls\n```\n", "utf-16be", "utf-16be", true}, {"코드 블록\n", "euc-kr", "euc-kr", true},
+		{"## 확장: `models` 호환\n", "euc-kr", "euc-kr", true}, {"두어도", "euc-kr", "euc-kr", true},
+		{"ASCII only.\n", "utf-8", "utf-8", false},
+		{"Ünï", "utf-8", "utf-8", false},
 	} {
 		d, err := extract(t, "memo.txt", encode(t, c.saved, c.text))
 		if err != nil || d.Text != c.text || d.Charset != c.want || d.CharsetGuessed != c.guessed {
@@ -136,8 +151,11 @@ func TestFormats(t *testing.T) {
 		{"a.docx", "PK\x03\x04\x14\x00\x06\x00word/document.xml", "", ingest.ErrUnsupported},
 		{"image.md", "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01", "", ingest.ErrUnsupported},
 		{"blob.bin", "\x01\x02\x03\x04\x05\x06\x07\x08abc", "", ingest.ErrUnsupported},
-		{"a.txt", "", "", ingest.ErrEmpty}, {"a.txt", " \t\r\n", "", ingest.ErrEmpty}, {"a.txt", "\xef\xbb\xbf", "", ingest.ErrEmpty},
-		{"a.txt", "\u200b\u00a0\u3000\ufeff\u3164", "", ingest.ErrEmpty}, {"a.html", "<p> </p><!-- note --><script>x()</script>", "", ingest.ErrEmpty},
+		{"a.txt", "", "", ingest.ErrEmpty},
+		{"a.txt", " \t\r\n", "", ingest.ErrEmpty},
+		{"a.txt", "\xef\xbb\xbf", "", ingest.ErrEmpty},
+		{"a.txt", "\u200b\u00a0\u3000\ufeff\u3164", "", ingest.ErrEmpty},
+		{"a.html", "<p> </p><!-- note --><script>x()</script>", "", ingest.ErrEmpty},
 		{"a.md", "---\ntitle: only\n---\n", "", ingest.ErrEmpty},
 	} {
 		d, err := extract(t, c.name, []byte(c.data))

@@ -31,7 +31,7 @@ func decodeCP949(data []byte) (decoded, bool) {
 	if s.hangul*10 < s.double*6 || s.rare*3 > s.hangul {
 		return decoded{}, false
 	}
-	if s.common == 0 || s.hangul >= 16 && s.common*5 < s.hangul {
+	if !s.familiar() {
 		return decoded{}, false
 	}
 	d.guessed = true
@@ -39,6 +39,19 @@ func decodeCP949(data []byte) (decoded, bool) {
 		d.charset = "cp949"
 	}
 	return d, true
+}
+
+// familiar reports enough of the frequent syllables: one in five in a text of
+// some length, any in a short one. A word or two without any passes when it is
+// Hangul through and through.
+func (s koreanStats) familiar() bool {
+	switch {
+	case s.hangul >= 16:
+		return s.common*5 >= s.hangul
+	case s.hangul > 8 || s.hangul < s.double || s.rare > 0:
+		return s.common > 0
+	}
+	return true
 }
 
 func measureKorean(text string, data []byte) koreanStats {
@@ -75,18 +88,15 @@ func countUHC(data []byte) int {
 	return n
 }
 
-// alsoKorean reports bytes that spell nothing but Hangul in CP949.
+// alsoKorean reports a short text in valid UTF-8 whose characters outside ASCII
+// are unusual ones, and spell nothing but Hangul in CP949.
 func alsoKorean(data []byte) bool {
 	s := measureKorean(decodeWith(data, cp949, "").text, data)
-	if s.double == 0 || s.hangul != s.double || s.rare > 0 {
+	if s.double == 0 || s.double > 8 || s.hangul != s.double || s.rare > 0 {
 		return false
 	}
-	for _, c := range data {
-		if c|0x20 >= 'a' && c|0x20 <= 'z' && c < 0x80 {
-			return false
-		}
-	}
-	return true
+	high, good := westernShare([]rune(string(data)))
+	return good*10 < high*9
 }
 
 // westernMarks are the non-letters that Windows-1252 text really uses.
@@ -102,9 +112,15 @@ func decodeWindows1252(data []byte) (decoded, bool) {
 	if d.replaced > 0 {
 		return decoded{}, false
 	}
-	high, good := 0, 0
+	high, good := westernShare([]rune(d.text))
+	d.guessed = true
+	return d, high > 0 && good*10 >= high*9
+}
+
+// westernShare counts the characters outside ASCII, and those among them that
+// stand where a Western language puts them.
+func westernShare(runes []rune) (high, good int) {
 	prev := ' '
-	runes := []rune(d.text)
 	for i, r := range runes {
 		if r >= utf8.RuneSelf {
 			high++
@@ -118,8 +134,7 @@ func decodeWindows1252(data []byte) (decoded, bool) {
 		}
 		prev = r
 	}
-	d.guessed = true
-	return d, high > 0 && good*10 >= high*9
+	return high, good
 }
 
 func western(r, prev, next rune) bool {

@@ -1,11 +1,14 @@
 package source
 
-import "unicode/utf8"
+import (
+	"unicode"
+	"unicode/utf8"
+)
 
 // utf8Damage counts what a text would be if it were read as UTF-8.
 type utf8Damage struct {
 	multibyte int // whole characters of two bytes and more
-	long      int // of these, of three bytes and more
+	long      int // of these, of three bytes and more, private ones left out
 	broken    int // bytes that belong to no character
 }
 
@@ -20,7 +23,7 @@ func measureUTF8(b []byte) utf8Damage {
 		switch {
 		case r == utf8.RuneError && n == 1:
 			d.broken++
-		case n > 2:
+		case n > 2 && !unicode.Is(unicode.Co, r):
 			d.long++
 			d.multibyte++
 		default:
@@ -34,7 +37,7 @@ func measureUTF8(b []byte) utf8Damage {
 // mostlyUTF8 reports a UTF-8 text with some damage. Two-byte characters alone
 // prove little: one pair in ten of a CP949 text looks like one.
 func (d utf8Damage) mostlyUTF8() bool {
-	return d.long > 0 && d.broken <= d.multibyte/4+1 || d.multibyte > 0 && d.broken*10 <= d.multibyte
+	return d.long > 0 && d.broken*4 <= d.multibyte || d.multibyte > 0 && d.broken*10 <= d.multibyte
 }
 
 // fewBroken reports ASCII text with stray bytes that no known encoding
