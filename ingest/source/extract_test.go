@@ -11,6 +11,7 @@ import (
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/korean"
 	"golang.org/x/text/encoding/unicode"
+	"pgregory.net/rapid"
 
 	"ragd/ingest"
 )
@@ -77,7 +78,8 @@ func TestCharsets(t *testing.T) {
 		{long, "utf-8", "utf-8", false},
 		{short, "utf-8", "utf-8", false},
 		{west, "utf-8", "utf-8", false},
-		{"é", "utf-8", "utf-8", false}, {"Ưȭ", "utf-8", "utf-8", true},
+		{"é", "utf-8", "utf-8", false},
+		{"Ưȭ", "utf-8", "utf-8", true},
 		{long, "utf-8-bom", "utf-8", false},
 		{long, "utf-16le", "utf-16le", true},
 		{long, "utf-16be", "utf-16be", true},
@@ -86,8 +88,11 @@ func TestCharsets(t *testing.T) {
 		{long, "utf-16le-bom", "utf-16le", false},
 		{short, "utf-16be-bom", "utf-16be", false},
 		{west, "windows-1252", "windows-1252", true},
-		{"저장 위치는 여기이다. 열쇠 둘 하나\n", "utf-16le", "utf-16le", true}, {"```sh\nls\n```\n", "utf-16be", "utf-16be", true}, {"코드 블록\n", "euc-kr", "euc-kr", true},
-		{"## 확장: `models` 호환\n", "euc-kr", "euc-kr", true}, {"두어도", "euc-kr", "euc-kr", true},
+		{"저장 위치는 여기이다. 열쇠 둘 하나\n", "utf-16le", "utf-16le", true},
+		{"```sh\nls\n```\n", "utf-16be", "utf-16be", true},
+		{"코드 블록\n", "euc-kr", "euc-kr", true},
+		{"## 확장: `models` 호환\n", "euc-kr", "euc-kr", true},
+		{"두어도", "euc-kr", "euc-kr", true},
 		{"ASCII only.\n", "utf-8", "utf-8", false},
 		{"Ünï", "utf-8", "utf-8", false},
 	} {
@@ -99,6 +104,26 @@ func TestCharsets(t *testing.T) {
 			t.Errorf("%q saved as %s: warnings %q", c.text, c.saved, d.Warnings)
 		}
 	}
+}
+
+// TestKoreanIsNeverWrongInSilence saves random Korean prose in the encodings of
+// old and new editors: what is read is the text, or something was said.
+func TestKoreanIsNeverWrongInSilence(t *testing.T) {
+	words := rapid.SampledFrom([]string{
+		"열쇠", "서랍에", "코드", "블록", "프롬프트", "호환", "키트", "첫", "큰", "두어도", "인사말", "있다.", "뷁", "햏", "창고는", "3번", "ABC-12", "`x`", "(예:", "둔", "\n", "정비사", "링크",
+	})
+	rapid.Check(t, func(r *rapid.T) {
+		text := "이 글은 " + strings.Join(rapid.SliceOfN(words, 1, 30).Draw(r, "words"), " ") + "\n"
+		for _, charset := range []string{"utf-8", "utf-8-bom", "euc-kr", "utf-16le", "utf-16be", "utf-16le-bom"} {
+			d, err := extract(t, "memo.txt", encode(t, charset, text))
+			if err == nil && d.Text != text && len(d.Warnings) == 0 {
+				t.Fatalf("%q saved as %s became %q", text, charset, d.Text)
+			}
+			if !strings.HasPrefix(charset, "utf-16") && (err != nil || d.Text != text) {
+				t.Fatalf("%q saved as %s: %q, %v", text, charset, d.Text, err)
+			}
+		}
+	})
 }
 
 func TestUnknownCharsetIsReported(t *testing.T) {
