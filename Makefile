@@ -8,10 +8,10 @@ LDFLAGS := -X main.version=$(VERSION)
 # that hours. Everything else runs under it.
 SLOW := ragd/inference/model ragd/inference/encode
 
-.PHONY: help build setup demo test lint vet race slow generate bench compare clean
+.PHONY: help build setup demo test lint vet race slow test-gemma generate bench compare clean
 
 help: ## list the targets
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 build: ## write bin/ragd
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/ragd
@@ -37,6 +37,9 @@ race: ## all tests but the slow model tests, under the race detector
 
 slow: ## tests that run real models for long
 	$(GO) test -timeout 20m $(SLOW)
+
+test-gemma: ## tests on Gemma 3 270M; fetches it, which accepts Gemma's terms
+	$(GO) test -tags gemma -run Gemma ./inference/...
 
 generate: ## rewrite the generated assembly
 	$(GO) generate ./inference/cpu/kernel

@@ -77,8 +77,12 @@ func printTokens(w io.Writer, u answer.Usage) {
 		name string
 		n    int
 	}{
-		{"template", l.Template}, {"system", l.System}, {"history", l.History}, {"tools", l.Tools},
-		{"question", l.Question}, {fmt.Sprintf("evidence (%d chunks)", len(l.Evidence)), evidence},
+		{"template", l.Template},
+		{"system", l.System},
+		{"history", l.History},
+		{"tools", l.Tools},
+		{"question", l.Question},
+		{fmt.Sprintf("evidence (%d chunks)", len(l.Evidence)), evidence},
 	} {
 		t.row(r.name, fmt.Sprint(r.n))
 	}

@@ -45,7 +45,6 @@ func BenchmarkEncode(b *testing.B) {
 	}{
 		{"bpe-smollm2", fromGGUF(b, "smollm2-135m-instruct")},
 		{"unigram-e5", fromGGUF(b, "multilingual-e5-small")},
-		{"sentencepiece-gemma3", fromGGUF(b, "gemma-3-270m")},
 		{"wordpiece-minilm", bert},
 	} {
 		b.Run(c.name+"/mixed", func(b *testing.B) { benchmarkEncode(b, c.tok, text) })

@@ -47,6 +47,8 @@ func (t byteTokenizer) EncodeScaffold(dst []int32, text string) []int32 {
 	}
 }
 
+func (byteTokenizer) Chat(ids []int32) []int32 { return ids }
+
 const template = `{% for m in messages %}<|start|>{{ m['role'] }}
 {{ m['content'] }}<|end|>
 {% endfor %}{% if add_generation_prompt %}<|start|>assistant
@@ -118,10 +120,12 @@ func (s *recordingSink) Queued(p int) { s.events = append(s.events, fmt.Sprint("
 func (s *recordingSink) Sources(v Sources) {
 	s.events = append(s.events, fmt.Sprint("sources ", len(v.Presented)))
 }
+
 func (s *recordingSink) Delta(t string) {
 	s.events = append(s.events, "delta")
 	s.text.WriteString(t)
 }
+
 func (s *recordingSink) Citation(c Citation) {
 	s.events = append(s.events, fmt.Sprint("citation ", c.Marker))
 }
@@ -155,7 +159,7 @@ func newRig(t testing.TB, hits []retrieve.Hit, gen *fakeGenerator) *rig {
 	r.Service, err = New(Deps{
 		Embedder: fakeEmbedder{}, Retriever: fakeRetriever{hits: hits}, Reranker: reranker, Template: tpl,
 		Tokenizer: byteTokenizer{}, Generator: gen, Telemetry: tel,
-	}, Config{TopK: 20, MaxChunks: 4, ContextTokens: 1024, AnswerTokens: 64, BOSToken: -1, MinConfidence: -1})
+	}, Config{TopK: 20, MaxChunks: 4, ContextTokens: 1024, AnswerTokens: 64, MinConfidence: -1})
 	if err != nil {
 		t.Fatal(err)
 	}

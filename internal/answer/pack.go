@@ -150,11 +150,9 @@ func (a *asking) segments(c prompt.Composition) ([]prompt.Segment, error) {
 // template wrote it: it stands there exactly once.
 func (a *asking) tokenize(segments []prompt.Segment) ([]int32, map[prompt.Part]int) {
 	ids, parts := prompt.Tokenize(segments, a.Tokenizer)
-	if bos := a.cfg.BOSToken; bos >= 0 && (len(ids) == 0 || ids[0] != bos) {
-		ids = append([]int32{bos}, ids...)
-		parts[prompt.Part{Kind: prompt.Template}]++
-	}
-	return ids, parts
+	complete := a.Tokenizer.Chat(ids)
+	parts[prompt.Part{Kind: prompt.Template}] += len(complete) - len(ids)
+	return complete, parts
 }
 
 // pack chooses evidence and history.

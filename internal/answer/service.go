@@ -17,13 +17,21 @@ import (
 	"ragd/telemetry"
 )
 
+// Tokenizer is the serving model's.
+type Tokenizer interface {
+	prompt.Tokenizer
+	// Chat puts the beginning-of-sequence token in front of a rendered chat when
+	// the model wants one and the template wrote none.
+	Chat(ids []int32) []int32
+}
+
 // Deps are the stages of the road.
 type Deps struct {
 	Embedder  retrieve.Embedder
 	Retriever retrieve.Retriever
 	Reranker  *rerank.Reranker
 	Template  *chat.Template
-	Tokenizer prompt.Tokenizer
+	Tokenizer Tokenizer
 	Generator Generator
 	Telemetry *telemetry.Telemetry
 }
@@ -38,8 +46,6 @@ type Config struct {
 	AnswerTokens  int
 	// BOS and EOS are the spellings the chat template may write.
 	BOS, EOS string
-	// BOSToken is the id every prompt starts with, -1 for none.
-	BOSToken int32
 	// MinConfidence is the mean log probability under which a generated answer
 	// is followed by the sentences that support it.
 	MinConfidence float64

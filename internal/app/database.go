@@ -25,7 +25,7 @@ func (a *App) openDatabase(ctx context.Context) error {
 		return err
 	}
 	cfg.MaxConns = int32(a.cfg.Database.MaxConns)
-	cfg.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithTracerProvider(a.tel.TracerProvider()), otelpgx.WithTrimSQLInSpanName())
+	cfg.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithTracerProvider(a.tel.TracerProvider()))
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return fmt.Errorf("database: %w", err)

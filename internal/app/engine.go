@@ -14,7 +14,6 @@ import (
 	"ragd/inference/sample"
 	"ragd/inference/tokenizer"
 	"ragd/internal/answer"
-	"ragd/prompt"
 	"ragd/prompt/chat"
 	"ragd/rerank"
 	"ragd/retrieve/vector"
@@ -43,7 +42,7 @@ func (a *App) openAnswers(ctx context.Context) error {
 	a.ask, err = answer.New(answer.Deps{
 		Embedder:  a.embed,
 		Retriever: vector.New(a.pool, tenant, vector.Config{ExactBelow: a.cfg.Retrieve.ExactBelow}),
-		Reranker:  reranker, Template: m.template, Tokenizer: m.tokenizer, Generator: m.generator, Telemetry: a.tel,
+		Reranker:  reranker, Template: m.template, Tokenizer: chatTokenizer{m.tokenizer}, Generator: m.generator, Telemetry: a.tel,
 	}, a.answerConfig(m))
 	return err
 }
@@ -60,15 +59,11 @@ var minConfidence = math.Log(0.5)
 
 func (a *App) answerConfig(m *answerModel) answer.Config {
 	special := m.tokenizer.Special()
-	cfg := answer.Config{
+	return answer.Config{
 		System: a.cfg.Prompt.System, TopK: a.cfg.Retrieve.TopK, MaxChunks: a.cfg.Prompt.MaxChunks,
 		ContextTokens: a.cfg.Prompt.ContextTokens, AnswerTokens: a.cfg.Prompt.AnswerTokens,
-		BOS: spelling(m.tokens, special.BOS), EOS: spelling(m.tokens, special.EOS), BOSToken: -1, MinConfidence: minConfidence,
+		BOS: spelling(m.tokens, special.BOS), EOS: spelling(m.tokens, special.EOS), MinConfidence: minConfidence,
 	}
-	if special.AddBOS {
-		cfg.BOSToken = special.BOS
-	}
-	return cfg
 }
 
 func spelling(tokens []string, id int32) string {
@@ -77,6 +72,11 @@ func spelling(tokens []string, id int32) string {
 	}
 	return tokens[id]
 }
+
+// chatTokenizer is the tokenizer as the question road sees it.
+type chatTokenizer struct{ tokenizer.Tokenizer }
+
+func (t chatTokenizer) Chat(ids []int32) []int32 { return tokenizer.Chat(t.Tokenizer, ids) }
 
 // answerModel is a decoder with its tokenizer and chat template.
 type answerModel struct {
@@ -152,10 +152,7 @@ type generator struct {
 	info   answer.ModelInfo
 }
 
-var (
-	_ answer.Generator = (*generator)(nil)
-	_ prompt.Tokenizer = tokenizer.Tokenizer(nil)
-)
+var _ answer.Generator = (*generator)(nil)
 
 func (g *generator) Model() answer.ModelInfo { return g.info }
 

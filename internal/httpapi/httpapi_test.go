@@ -24,7 +24,6 @@ type fakeAsker struct {
 	late  bool
 	panic bool
 	got   answer.Request
-	trace string
 }
 
 func (f *fakeAsker) Ask(_ context.Context, _ time.Time, req answer.Request, sink answer.Sink) (*answer.Result, error) {
@@ -58,7 +57,9 @@ type fakeLibrary struct{ deleted []string }
 func (l *fakeLibrary) Documents(context.Context, string) ([]store.DocumentInfo, error) {
 	return []store.DocumentInfo{{Path: "a.md"}}, nil
 }
+
 func (l *fakeLibrary) Collections(context.Context) ([]store.CollectionInfo, error) { return nil, nil }
+
 func (l *fakeLibrary) Delete(_ context.Context, _ string, paths []string) (int, error) {
 	l.deleted = paths
 	return len(paths), nil
