@@ -1,17 +1,14 @@
 package cpu
 
-import (
-	"math"
-
-	"ragd/inference/cpu/kernel"
-	"ragd/inference/model"
-)
+import "ragd/inference/model"
 
 // attentionTask is attention over the spans of a step. An item is a tile of
 // queries of one span and one key/value head: the queries of the heads that share
 // it, at some consecutive positions. Blocks of keys are visited in the order of
 // their positions and keep a running softmax (FlashAttention, arXiv 2205.14135),
-// so that a row's result depends on nothing but the row and what it sees.
+// in sections that end at fixed positions and are then joined in order: a row's
+// result depends on nothing but the row and what it sees, and when queries are
+// few, threads take a section each (see sections.go).
 type attentionTask struct {
 	b      *Backend
 	dst, q *tensor
@@ -24,6 +21,10 @@ type attentionTask struct {
 	// Causal attention reads a paged cache; packed texts read their own rows.
 	cache *cache
 	layer int
+
+	split    bool // an item is one section of a tile
+	partials partials
+	join     joinTask
 }
 
 // attendRows is about how many query rows a tile has: queries, accumulators and
@@ -42,62 +43,78 @@ func (b *Backend) attend(dst, q *tensor, a model.Attention) {
 	t.dst, t.q, t.a = dst, q, a
 	t.group = a.Heads / a.KVHeads
 	t.tall = max(1, attendRows/t.group)
-	t.items = 0
-	for i := range b.step.spans {
-		t.items += t.spanItems(&b.step.spans[i])
-	}
+	t.plan()
 	b.pool.run(t, t.items)
+	if t.split {
+		t.join.t = t
+		b.pool.run(&t.join, len(b.step.spans)*a.KVHeads)
+	}
 }
 
-func (t *attentionTask) spanItems(s *span) int { return ceil(s.rows, t.tall) * t.a.KVHeads }
-
-// do finds the item's span and tile. The last tiles of a causal span see the most
-// keys, so they go first.
+// do finds the item's span, tile and section. The last tiles of a causal span see
+// the most keys, so they go first.
 func (t *attentionTask) do(worker, item int) {
 	item = t.items - 1 - item
+	w, slot := &t.b.workers[worker], item
 	for i := range t.b.step.spans {
 		s := &t.b.step.spans[i]
 		if n := t.spanItems(s); item >= n {
 			item -= n
 			continue
 		}
-		first := item / t.a.KVHeads * t.tall
-		t.tile(&t.b.workers[worker], s, item%t.a.KVHeads, first, min(first+t.tall, s.rows))
+		head, at := item%t.a.KVHeads, item/t.a.KVHeads
+		if t.split {
+			t.part(w, s, head, at, slot)
+			return
+		}
+		lo := at * t.tall
+		t.tile(w, s, head, lo, min(lo+t.tall, s.rows))
 		return
 	}
 }
 
 // tile computes the rows [lo,hi) of a span for one key/value head.
 func (t *attentionTask) tile(w *workspace, s *span, head, lo, hi int) {
-	wide := t.group * t.a.HeadDim
 	t.load(w, s, head, lo, hi)
-	from, to := t.sees(s, lo)
-	from -= from % model.BlockTokens
-	_, to2 := t.sees(s, hi-1)
-	for base := from; base < max(to, to2); base += model.BlockTokens {
-		t.block(w, s, head, base, lo, hi)
+	w.total.reset(hi-lo, t.group, t.a.HeadDim)
+	first, last := t.sections(s, lo, hi)
+	for section := first; section < last; section++ {
+		w.part.reset(hi-lo, t.group, t.a.HeadDim)
+		t.section(w, &w.part, s, head, section, lo, hi)
+		w.total.join(t.b.set, &w.part)
 	}
+	t.write(&w.total, s, head, lo, hi)
+}
+
+// load copies the tile's queries next to each other.
+func (t *attentionTask) load(w *workspace, s *span, head, lo, hi int) {
+	wide := t.group * t.a.HeadDim
+	w.query = grow(w.query, (hi-lo)*wide)
+	for r := lo; r < hi; r++ {
+		copy(w.query[(r-lo)*wide:], t.q.row(s.first + r)[head*wide:(head+1)*wide])
+	}
+}
+
+// write divides by the sums and stores the tile's rows.
+func (t *attentionTask) write(p *partial, s *span, head, lo, hi int) {
+	dim := t.a.HeadDim
+	wide := t.group * dim
 	for r := lo; r < hi; r++ {
 		out := t.dst.row(s.first + r)[head*wide : (head+1)*wide]
-		copy(out, w.acc[(r-lo)*wide:])
+		copy(out, p.acc[(r-lo)*wide:])
 		for g := range t.group {
-			t.b.set.Scale(out[g*t.a.HeadDim:(g+1)*t.a.HeadDim], 1/w.states[(r-lo)*t.group+g].Sum)
+			t.b.set.Scale(out[g*dim:(g+1)*dim], 1/p.states[(r-lo)*t.group+g].Sum)
 		}
 	}
 }
 
-// load copies the tile's queries next to each other and clears its state.
-func (t *attentionTask) load(w *workspace, s *span, head, lo, hi int) {
-	wide := t.group * t.a.HeadDim
-	w.query = grow(w.query, (hi-lo)*wide)
-	w.acc = grow(w.acc, (hi-lo)*wide)
-	w.states = grow(w.states, (hi-lo)*t.group)
-	for r := lo; r < hi; r++ {
-		copy(w.query[(r-lo)*wide:], t.q.row(s.first + r)[head*wide:(head+1)*wide])
-	}
-	clear(w.acc)
-	for i := range w.states {
-		w.states[i] = kernel.SoftmaxState{Max: float32(math.Inf(-1))}
+// section attends the rows [lo,hi) to one section of the positions.
+func (t *attentionTask) section(w *workspace, p *partial, s *span, head, section, lo, hi int) {
+	from, _ := t.sees(s, lo)
+	_, to := t.sees(s, hi-1)
+	from = max(from-from%model.BlockTokens, section*sectionTokens)
+	for base := from; base < min(to, (section+1)*sectionTokens); base += model.BlockTokens {
+		t.block(w, p, s, head, base, lo, hi)
 	}
 }
 
@@ -115,26 +132,26 @@ func (t *attentionTask) sees(s *span, r int) (from, to int) {
 
 // block attends the rows [lo,hi) to the block at position base, rows that see the
 // same part of it together.
-func (t *attentionTask) block(w *workspace, s *span, head, base, lo, hi int) {
+func (t *attentionTask) block(w *workspace, p *partial, s *span, head, base, lo, hi int) {
 	at := t.offset(s, head, base)
 	for r := lo; r < hi; {
-		from, to := t.part(s, r, base)
+		from, to := t.seesOf(s, r, base)
 		next := r + 1
 		for next < hi {
-			if f, e := t.part(s, next, base); f != from || e != to {
+			if f, e := t.seesOf(s, next, base); f != from || e != to {
 				break
 			}
 			next++
 		}
 		if from < to {
-			t.step(w, r-lo, next-lo, at+(from-base)*t.kv.stride, to-from)
+			t.step(w, p, r-lo, next-lo, at+(from-base)*t.kv.stride, to-from)
 		}
 		r = next
 	}
 }
 
-// part is what row r sees of the block at base.
-func (t *attentionTask) part(s *span, r, base int) (from, to int) {
+// seesOf is what row r sees of the block at base.
+func (t *attentionTask) seesOf(s *span, r, base int) (from, to int) {
 	from, to = t.sees(s, r)
 	return max(from, base), min(to, base+model.BlockTokens)
 }
@@ -148,62 +165,16 @@ func (t *attentionTask) offset(s *span, head, base int) int {
 }
 
 // step runs the kernel for rows [lo,hi) of the tile over n cached rows.
-func (t *attentionTask) step(w *workspace, lo, hi, at, n int) {
+func (t *attentionTask) step(w *workspace, p *partial, lo, hi, at, n int) {
 	lo, hi = lo*t.group, hi*t.group
 	dim := t.a.HeadDim
-	st, acc, q := w.states[lo:hi], w.acc[lo*dim:hi*dim], w.query[lo*dim:hi*dim]
+	st, acc, q := p.states[lo:hi], p.acc[lo*dim:hi*dim], w.query[lo*dim:hi*dim]
 	switch {
 	case t.a.SoftCap > 0:
-		t.capped(w, st, acc, q, at, n)
+		t.capped(st, acc, q, at, n)
 	case t.b.float32:
 		t.b.set.AttendTileF32(st, acc, q, t.kv.k32[at:], t.kv.v32[at:], n, t.kv.stride, t.a.Scale)
 	default:
 		t.b.set.AttendTile(st, acc, q, t.kv.k16[at:], t.kv.v16[at:], n, t.kv.stride, t.a.Scale)
 	}
 }
-
-// capped is the step with soft-capped scores, one row at a time: the kernels have
-// no cap, and no shipped model uses one.
-func (t *attentionTask) capped(_ *workspace, st []kernel.SoftmaxState, acc, q []float32, at, n int) {
-	dim := t.a.HeadDim
-	for i := range st {
-		row, sum := q[i*dim:(i+1)*dim], acc[i*dim:(i+1)*dim]
-		for j := range n {
-			o := at + j*t.kv.stride
-			s := t.a.SoftCap * tanh(t.a.Scale*t.dotKey(row, o)/t.a.SoftCap)
-			p := advance(t.b.set, &st[i], sum, s)
-			t.addValue(sum, p, o)
-		}
-	}
-}
-
-// advance puts one score into the running softmax and returns its weight.
-func advance(set *kernel.Set, st *kernel.SoftmaxState, acc []float32, s float32) float32 {
-	if s > st.Max {
-		shrink := exp(st.Max - s)
-		set.Scale(acc, shrink)
-		st.Sum *= shrink
-		st.Max = s
-	}
-	p := exp(s - st.Max)
-	st.Sum += p
-	return p
-}
-
-func (t *attentionTask) dotKey(q []float32, at int) float32 {
-	if t.b.float32 {
-		return t.b.set.Dot(q, t.kv.k32[at:at+len(q)])
-	}
-	return t.b.set.DotF16(q, t.kv.k16[at:at+len(q)])
-}
-
-func (t *attentionTask) addValue(acc []float32, p float32, at int) {
-	if t.b.float32 {
-		t.b.set.Axpy(acc, p, t.kv.v32[at:at+len(acc)])
-		return
-	}
-	t.b.set.AxpyF16(acc, p, t.kv.v16[at:at+len(acc)])
-}
-
-func exp(x float32) float32  { return float32(math.Exp(float64(x))) }
-func tanh(x float32) float32 { return float32(math.Tanh(float64(x))) }

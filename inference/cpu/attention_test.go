@@ -18,6 +18,7 @@ func TestAttend(t *testing.T) {
 			for _, a := range []model.Attention{
 				{Heads: 4, KVHeads: 4, HeadDim: 16},
 				{Heads: 6, KVHeads: 2, HeadDim: 8, Window: 21},
+				{Heads: 6, KVHeads: 2, HeadDim: 8, Window: 300},
 				{Heads: 9, KVHeads: 1, HeadDim: 32, SoftCap: 3},
 				{Heads: 60, KVHeads: 1, HeadDim: 4, Window: 1},
 			} {
@@ -30,12 +31,12 @@ func TestAttend(t *testing.T) {
 	}
 }
 
-// checkAttend appends and attends a sequence in pieces of 1, 40 and 30 positions,
-// layer 1 of 2.
+// checkAttend appends and attends a sequence in pieces, layer 1 of 2. Single
+// positions past the first section are attended in sections apart.
 func checkAttend(t *testing.T, b *Backend, a model.Attention) {
-	const total, layer = 71, 1
+	const total, layer = 561, 1
 	r := rand.New(rand.NewPCG(5, 6))
-	c, err := b.NewCache(model.CacheShape{Layers: 2, Blocks: 7, KVHeads: a.KVHeads, HeadDim: a.HeadDim})
+	c, err := b.NewCache(model.CacheShape{Layers: 2, Blocks: 40, KVHeads: a.KVHeads, HeadDim: a.HeadDim})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,14 +46,21 @@ func checkAttend(t *testing.T, b *Backend, a model.Attention) {
 	}
 	wide, narrow := a.Heads*a.HeadDim, a.KVHeads*a.HeadDim
 	q, k, v := random(r, total*wide), random(r, total*narrow), random(r, total*narrow)
+	blocks := make([]int32, 36)
+	for i := range blocks {
+		blocks[i] = int32(i*7+3) % 40
+	}
 	at := 0
-	for _, n := range []int{1, 40, 30} {
-		b.Begin(model.Batch{{Tokens: make([]int32, n), Start: at, Blocks: []int32{6, 0, 3, 1, 5}}})
+	for _, n := range []int{1, 40, 30, 487, 1, 2} {
+		b.Begin(model.Batch{{Tokens: make([]int32, n), Start: at, Blocks: blocks}})
 		qt := b.filled(t, wide, q[at*wide:(at+n)*wide])
 		dst := b.filled(t, wide, nil)
 		b.Append(c, layer, qt, b.filled(t, narrow, k[at*narrow:(at+n)*narrow]), b.filled(t, narrow, v[at*narrow:(at+n)*narrow]), model.Rotation{Rope: still})
 		b.Attend(dst, qt, c, layer, a)
 		for i := range n {
+			if i%13 != 0 && i != n-1 {
+				continue
+			}
 			first := 0
 			if a.Window > 0 {
 				first = max(0, at+i+1-a.Window)
@@ -104,7 +112,7 @@ func TestAttendTexts(t *testing.T) {
 	for _, exact := range []bool{true, false} {
 		b := newBackend(t, Config{Threads: 2, Float32: exact})
 		r := rand.New(rand.NewPCG(7, 8))
-		lengths := []int{1, 16, 100, 17}
+		lengths := []int{1, 16, 400, 17}
 		texts := make([]model.Text, len(lengths))
 		total := 0
 		for i, n := range lengths {

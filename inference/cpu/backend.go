@@ -104,11 +104,10 @@ func (b *Backend) Close() error {
 
 // workspace is the scratch of one thread.
 type workspace struct {
-	query  []float32 // query rows of one attention item
-	acc    []float32 // their accumulators
-	states []kernel.SoftmaxState
-	scores []float32
-	_      [64]byte // keeps the headers of two threads off one cache line
+	query []float32 // query rows of one attention item
+	part  partial   // over one section
+	total partial   // over all of them
+	_     [64]byte  // keeps the headers of two threads off one cache line
 }
 
 // grow returns s with n elements, keeping its memory when it is large enough.
