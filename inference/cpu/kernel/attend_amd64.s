@@ -64,14 +64,24 @@ DATA expOne<>+24(SB)/4, $0x3f800000
 DATA expOne<>+28(SB)/4, $0x3f800000
 GLOBL expOne<>(SB), RODATA|NOPTR, $32
 
-DATA expBias<>+0(SB)/4, $0x0000007f
-DATA expBias<>+4(SB)/4, $0x0000007f
-DATA expBias<>+8(SB)/4, $0x0000007f
-DATA expBias<>+12(SB)/4, $0x0000007f
-DATA expBias<>+16(SB)/4, $0x0000007f
-DATA expBias<>+20(SB)/4, $0x0000007f
-DATA expBias<>+24(SB)/4, $0x0000007f
-DATA expBias<>+28(SB)/4, $0x0000007f
+DATA expMagic<>+0(SB)/4, $0x4b400000
+DATA expMagic<>+4(SB)/4, $0x4b400000
+DATA expMagic<>+8(SB)/4, $0x4b400000
+DATA expMagic<>+12(SB)/4, $0x4b400000
+DATA expMagic<>+16(SB)/4, $0x4b400000
+DATA expMagic<>+20(SB)/4, $0x4b400000
+DATA expMagic<>+24(SB)/4, $0x4b400000
+DATA expMagic<>+28(SB)/4, $0x4b400000
+GLOBL expMagic<>(SB), RODATA|NOPTR, $32
+
+DATA expBias<>+0(SB)/4, $0x3f800000
+DATA expBias<>+4(SB)/4, $0x3f800000
+DATA expBias<>+8(SB)/4, $0x3f800000
+DATA expBias<>+12(SB)/4, $0x3f800000
+DATA expBias<>+16(SB)/4, $0x3f800000
+DATA expBias<>+20(SB)/4, $0x3f800000
+DATA expBias<>+24(SB)/4, $0x3f800000
+DATA expBias<>+28(SB)/4, $0x3f800000
 GLOBL expBias<>(SB), RODATA|NOPTR, $32
 
 DATA expPoly0<>+0(SB)/4, $0x39506967
@@ -331,29 +341,26 @@ maxima:
 
 factors:
 	VMOVUPS      (BX), Y0
-	VMOVUPS      expLow<>+0(SB), Y2
-	VCMPPS       $0x15, Y2, Y0, Y1
-	VMAXPS       Y0, Y2, Y0
-	VMOVUPS      expHigh<>+0(SB), Y2
-	VMINPS       Y0, Y2, Y0
-	VMULPS       expLog2e<>+0(SB), Y0, Y2
-	VROUNDPS     $0x00, Y2, Y2
+	VMOVUPS      expLow<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMOVUPS      expMagic<>+0(SB), Y1
+	VMOVAPS      Y1, Y2
+	VFMADD231PS  expLog2e<>+0(SB), Y0, Y1
+	VSUBPS       Y2, Y1, Y2
 	VFNMADD231PS expLn2High<>+0(SB), Y2, Y0
 	VFNMADD231PS expLn2Low<>+0(SB), Y2, Y0
-	VMULPS       Y0, Y0, Y4
-	VMOVUPS      expPoly0<>+0(SB), Y3
-	VFMADD213PS  expPoly1<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly2<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly3<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly4<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly5<>+0(SB), Y0, Y3
-	VFMADD213PS  Y0, Y4, Y3
-	VADDPS       expOne<>+0(SB), Y3, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPADDD       expBias<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y3, Y0
-	VANDPS       Y1, Y0, Y0
+	VMULPS       Y0, Y0, Y3
+	VMOVUPS      expPoly0<>+0(SB), Y2
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y2
+	VFMADD213PS  Y0, Y3, Y2
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expBias<>+0(SB), Y1, Y1
+	VFMADD213PS  Y1, Y1, Y2
+	VMOVAPS      Y2, Y0
 	VMOVUPS      Y0, (BX)
 	ADDQ         $0x20, BX
 	SUBQ         $0x08, SI
@@ -366,55 +373,49 @@ weights:
 	VBROADCASTSS (BX), Y2
 	VMOVUPS      (SI), Y0
 	VSUBPS       Y2, Y0, Y0
-	VMOVUPS      expLow<>+0(SB), Y3
-	VCMPPS       $0x15, Y3, Y0, Y1
-	VMAXPS       Y0, Y3, Y0
-	VMOVUPS      expHigh<>+0(SB), Y3
-	VMINPS       Y0, Y3, Y0
-	VMULPS       expLog2e<>+0(SB), Y0, Y3
-	VROUNDPS     $0x00, Y3, Y3
+	VMOVUPS      expLow<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMOVUPS      expMagic<>+0(SB), Y1
+	VMOVAPS      Y1, Y3
+	VFMADD231PS  expLog2e<>+0(SB), Y0, Y1
+	VSUBPS       Y3, Y1, Y3
 	VFNMADD231PS expLn2High<>+0(SB), Y3, Y0
 	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y0
-	VMULPS       Y0, Y0, Y5
-	VMOVUPS      expPoly0<>+0(SB), Y4
-	VFMADD213PS  expPoly1<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly2<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly3<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly4<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly5<>+0(SB), Y0, Y4
-	VFMADD213PS  Y0, Y5, Y4
-	VADDPS       expOne<>+0(SB), Y4, Y4
-	VCVTPS2DQ    Y3, Y3
-	VPADDD       expBias<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y4, Y0
-	VANDPS       Y1, Y0, Y0
+	VMULPS       Y0, Y0, Y4
+	VMOVUPS      expPoly0<>+0(SB), Y3
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y3
+	VFMADD213PS  Y0, Y4, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expBias<>+0(SB), Y1, Y1
+	VFMADD213PS  Y1, Y1, Y3
+	VMOVAPS      Y3, Y0
 	VMOVUPS      Y0, (SI)
 	VMOVUPS      32(SI), Y1
 	VSUBPS       Y2, Y1, Y1
-	VMOVUPS      expLow<>+0(SB), Y3
-	VCMPPS       $0x15, Y3, Y1, Y2
-	VMAXPS       Y1, Y3, Y1
-	VMOVUPS      expHigh<>+0(SB), Y3
-	VMINPS       Y1, Y3, Y1
-	VMULPS       expLog2e<>+0(SB), Y1, Y3
-	VROUNDPS     $0x00, Y3, Y3
+	VMOVUPS      expLow<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMOVUPS      expMagic<>+0(SB), Y2
+	VMOVAPS      Y2, Y3
+	VFMADD231PS  expLog2e<>+0(SB), Y1, Y2
+	VSUBPS       Y3, Y2, Y3
 	VFNMADD231PS expLn2High<>+0(SB), Y3, Y1
 	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y1
-	VMULPS       Y1, Y1, Y5
-	VMOVUPS      expPoly0<>+0(SB), Y4
-	VFMADD213PS  expPoly1<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly2<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly3<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly4<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly5<>+0(SB), Y1, Y4
-	VFMADD213PS  Y1, Y5, Y4
-	VADDPS       expOne<>+0(SB), Y4, Y4
-	VCVTPS2DQ    Y3, Y3
-	VPADDD       expBias<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y4, Y1
-	VANDPS       Y2, Y1, Y1
+	VMULPS       Y1, Y1, Y4
+	VMOVUPS      expPoly0<>+0(SB), Y3
+	VFMADD213PS  expPoly1<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly2<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly3<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly4<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly5<>+0(SB), Y1, Y3
+	VFMADD213PS  Y1, Y4, Y3
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expBias<>+0(SB), Y2, Y2
+	VFMADD213PS  Y2, Y2, Y3
+	VMOVAPS      Y3, Y1
 	VMOVUPS      Y1, 32(SI)
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
@@ -703,29 +704,26 @@ maxima:
 
 factors:
 	VMOVUPS      (SI), Y0
-	VMOVUPS      expLow<>+0(SB), Y2
-	VCMPPS       $0x15, Y2, Y0, Y1
-	VMAXPS       Y0, Y2, Y0
-	VMOVUPS      expHigh<>+0(SB), Y2
-	VMINPS       Y0, Y2, Y0
-	VMULPS       expLog2e<>+0(SB), Y0, Y2
-	VROUNDPS     $0x00, Y2, Y2
+	VMOVUPS      expLow<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMOVUPS      expMagic<>+0(SB), Y1
+	VMOVAPS      Y1, Y2
+	VFMADD231PS  expLog2e<>+0(SB), Y0, Y1
+	VSUBPS       Y2, Y1, Y2
 	VFNMADD231PS expLn2High<>+0(SB), Y2, Y0
 	VFNMADD231PS expLn2Low<>+0(SB), Y2, Y0
-	VMULPS       Y0, Y0, Y4
-	VMOVUPS      expPoly0<>+0(SB), Y3
-	VFMADD213PS  expPoly1<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly2<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly3<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly4<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly5<>+0(SB), Y0, Y3
-	VFMADD213PS  Y0, Y4, Y3
-	VADDPS       expOne<>+0(SB), Y3, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPADDD       expBias<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y3, Y0
-	VANDPS       Y1, Y0, Y0
+	VMULPS       Y0, Y0, Y3
+	VMOVUPS      expPoly0<>+0(SB), Y2
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y2
+	VFMADD213PS  Y0, Y3, Y2
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expBias<>+0(SB), Y1, Y1
+	VFMADD213PS  Y1, Y1, Y2
+	VMOVAPS      Y2, Y0
 	VMOVUPS      Y0, (SI)
 	ADDQ         $0x20, SI
 	SUBQ         $0x08, DI
@@ -738,55 +736,49 @@ weights:
 	VBROADCASTSS (SI), Y2
 	VMOVUPS      (DI), Y0
 	VSUBPS       Y2, Y0, Y0
-	VMOVUPS      expLow<>+0(SB), Y3
-	VCMPPS       $0x15, Y3, Y0, Y1
-	VMAXPS       Y0, Y3, Y0
-	VMOVUPS      expHigh<>+0(SB), Y3
-	VMINPS       Y0, Y3, Y0
-	VMULPS       expLog2e<>+0(SB), Y0, Y3
-	VROUNDPS     $0x00, Y3, Y3
+	VMOVUPS      expLow<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMOVUPS      expMagic<>+0(SB), Y1
+	VMOVAPS      Y1, Y3
+	VFMADD231PS  expLog2e<>+0(SB), Y0, Y1
+	VSUBPS       Y3, Y1, Y3
 	VFNMADD231PS expLn2High<>+0(SB), Y3, Y0
 	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y0
-	VMULPS       Y0, Y0, Y5
-	VMOVUPS      expPoly0<>+0(SB), Y4
-	VFMADD213PS  expPoly1<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly2<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly3<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly4<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly5<>+0(SB), Y0, Y4
-	VFMADD213PS  Y0, Y5, Y4
-	VADDPS       expOne<>+0(SB), Y4, Y4
-	VCVTPS2DQ    Y3, Y3
-	VPADDD       expBias<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y4, Y0
-	VANDPS       Y1, Y0, Y0
+	VMULPS       Y0, Y0, Y4
+	VMOVUPS      expPoly0<>+0(SB), Y3
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y3
+	VFMADD213PS  Y0, Y4, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expBias<>+0(SB), Y1, Y1
+	VFMADD213PS  Y1, Y1, Y3
+	VMOVAPS      Y3, Y0
 	VMOVUPS      Y0, (DI)
 	VMOVUPS      32(DI), Y1
 	VSUBPS       Y2, Y1, Y1
-	VMOVUPS      expLow<>+0(SB), Y3
-	VCMPPS       $0x15, Y3, Y1, Y2
-	VMAXPS       Y1, Y3, Y1
-	VMOVUPS      expHigh<>+0(SB), Y3
-	VMINPS       Y1, Y3, Y1
-	VMULPS       expLog2e<>+0(SB), Y1, Y3
-	VROUNDPS     $0x00, Y3, Y3
+	VMOVUPS      expLow<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMOVUPS      expMagic<>+0(SB), Y2
+	VMOVAPS      Y2, Y3
+	VFMADD231PS  expLog2e<>+0(SB), Y1, Y2
+	VSUBPS       Y3, Y2, Y3
 	VFNMADD231PS expLn2High<>+0(SB), Y3, Y1
 	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y1
-	VMULPS       Y1, Y1, Y5
-	VMOVUPS      expPoly0<>+0(SB), Y4
-	VFMADD213PS  expPoly1<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly2<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly3<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly4<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly5<>+0(SB), Y1, Y4
-	VFMADD213PS  Y1, Y5, Y4
-	VADDPS       expOne<>+0(SB), Y4, Y4
-	VCVTPS2DQ    Y3, Y3
-	VPADDD       expBias<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y4, Y1
-	VANDPS       Y2, Y1, Y1
+	VMULPS       Y1, Y1, Y4
+	VMOVUPS      expPoly0<>+0(SB), Y3
+	VFMADD213PS  expPoly1<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly2<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly3<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly4<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly5<>+0(SB), Y1, Y3
+	VFMADD213PS  Y1, Y4, Y3
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expBias<>+0(SB), Y2, Y2
+	VFMADD213PS  Y2, Y2, Y3
+	VMOVAPS      Y3, Y1
 	VMOVUPS      Y1, 32(DI)
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
@@ -1115,29 +1107,26 @@ maxima:
 
 factors:
 	VMOVUPS      (SI), Y0
-	VMOVUPS      expLow<>+0(SB), Y2
-	VCMPPS       $0x15, Y2, Y0, Y1
-	VMAXPS       Y0, Y2, Y0
-	VMOVUPS      expHigh<>+0(SB), Y2
-	VMINPS       Y0, Y2, Y0
-	VMULPS       expLog2e<>+0(SB), Y0, Y2
-	VROUNDPS     $0x00, Y2, Y2
+	VMOVUPS      expLow<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMOVUPS      expMagic<>+0(SB), Y1
+	VMOVAPS      Y1, Y2
+	VFMADD231PS  expLog2e<>+0(SB), Y0, Y1
+	VSUBPS       Y2, Y1, Y2
 	VFNMADD231PS expLn2High<>+0(SB), Y2, Y0
 	VFNMADD231PS expLn2Low<>+0(SB), Y2, Y0
-	VMULPS       Y0, Y0, Y4
-	VMOVUPS      expPoly0<>+0(SB), Y3
-	VFMADD213PS  expPoly1<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly2<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly3<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly4<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly5<>+0(SB), Y0, Y3
-	VFMADD213PS  Y0, Y4, Y3
-	VADDPS       expOne<>+0(SB), Y3, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPADDD       expBias<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y3, Y0
-	VANDPS       Y1, Y0, Y0
+	VMULPS       Y0, Y0, Y3
+	VMOVUPS      expPoly0<>+0(SB), Y2
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y2
+	VFMADD213PS  Y0, Y3, Y2
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expBias<>+0(SB), Y1, Y1
+	VFMADD213PS  Y1, Y1, Y2
+	VMOVAPS      Y2, Y0
 	VMOVUPS      Y0, (SI)
 	ADDQ         $0x20, SI
 	SUBQ         $0x08, DI
@@ -1150,55 +1139,49 @@ weights:
 	VBROADCASTSS (SI), Y2
 	VMOVUPS      (DI), Y0
 	VSUBPS       Y2, Y0, Y0
-	VMOVUPS      expLow<>+0(SB), Y3
-	VCMPPS       $0x15, Y3, Y0, Y1
-	VMAXPS       Y0, Y3, Y0
-	VMOVUPS      expHigh<>+0(SB), Y3
-	VMINPS       Y0, Y3, Y0
-	VMULPS       expLog2e<>+0(SB), Y0, Y3
-	VROUNDPS     $0x00, Y3, Y3
+	VMOVUPS      expLow<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMOVUPS      expMagic<>+0(SB), Y1
+	VMOVAPS      Y1, Y3
+	VFMADD231PS  expLog2e<>+0(SB), Y0, Y1
+	VSUBPS       Y3, Y1, Y3
 	VFNMADD231PS expLn2High<>+0(SB), Y3, Y0
 	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y0
-	VMULPS       Y0, Y0, Y5
-	VMOVUPS      expPoly0<>+0(SB), Y4
-	VFMADD213PS  expPoly1<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly2<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly3<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly4<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly5<>+0(SB), Y0, Y4
-	VFMADD213PS  Y0, Y5, Y4
-	VADDPS       expOne<>+0(SB), Y4, Y4
-	VCVTPS2DQ    Y3, Y3
-	VPADDD       expBias<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y4, Y0
-	VANDPS       Y1, Y0, Y0
+	VMULPS       Y0, Y0, Y4
+	VMOVUPS      expPoly0<>+0(SB), Y3
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y3
+	VFMADD213PS  Y0, Y4, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expBias<>+0(SB), Y1, Y1
+	VFMADD213PS  Y1, Y1, Y3
+	VMOVAPS      Y3, Y0
 	VMOVUPS      Y0, (DI)
 	VMOVUPS      32(DI), Y1
 	VSUBPS       Y2, Y1, Y1
-	VMOVUPS      expLow<>+0(SB), Y3
-	VCMPPS       $0x15, Y3, Y1, Y2
-	VMAXPS       Y1, Y3, Y1
-	VMOVUPS      expHigh<>+0(SB), Y3
-	VMINPS       Y1, Y3, Y1
-	VMULPS       expLog2e<>+0(SB), Y1, Y3
-	VROUNDPS     $0x00, Y3, Y3
+	VMOVUPS      expLow<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMOVUPS      expMagic<>+0(SB), Y2
+	VMOVAPS      Y2, Y3
+	VFMADD231PS  expLog2e<>+0(SB), Y1, Y2
+	VSUBPS       Y3, Y2, Y3
 	VFNMADD231PS expLn2High<>+0(SB), Y3, Y1
 	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y1
-	VMULPS       Y1, Y1, Y5
-	VMOVUPS      expPoly0<>+0(SB), Y4
-	VFMADD213PS  expPoly1<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly2<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly3<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly4<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly5<>+0(SB), Y1, Y4
-	VFMADD213PS  Y1, Y5, Y4
-	VADDPS       expOne<>+0(SB), Y4, Y4
-	VCVTPS2DQ    Y3, Y3
-	VPADDD       expBias<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y4, Y1
-	VANDPS       Y2, Y1, Y1
+	VMULPS       Y1, Y1, Y4
+	VMOVUPS      expPoly0<>+0(SB), Y3
+	VFMADD213PS  expPoly1<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly2<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly3<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly4<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly5<>+0(SB), Y1, Y3
+	VFMADD213PS  Y1, Y4, Y3
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expBias<>+0(SB), Y2, Y2
+	VFMADD213PS  Y2, Y2, Y3
+	VMOVAPS      Y3, Y1
 	VMOVUPS      Y1, 32(DI)
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
@@ -1552,29 +1535,26 @@ maxima:
 
 factors:
 	VMOVUPS      (SI), Y0
-	VMOVUPS      expLow<>+0(SB), Y2
-	VCMPPS       $0x15, Y2, Y0, Y1
-	VMAXPS       Y0, Y2, Y0
-	VMOVUPS      expHigh<>+0(SB), Y2
-	VMINPS       Y0, Y2, Y0
-	VMULPS       expLog2e<>+0(SB), Y0, Y2
-	VROUNDPS     $0x00, Y2, Y2
+	VMOVUPS      expLow<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMOVUPS      expMagic<>+0(SB), Y1
+	VMOVAPS      Y1, Y2
+	VFMADD231PS  expLog2e<>+0(SB), Y0, Y1
+	VSUBPS       Y2, Y1, Y2
 	VFNMADD231PS expLn2High<>+0(SB), Y2, Y0
 	VFNMADD231PS expLn2Low<>+0(SB), Y2, Y0
-	VMULPS       Y0, Y0, Y4
-	VMOVUPS      expPoly0<>+0(SB), Y3
-	VFMADD213PS  expPoly1<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly2<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly3<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly4<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly5<>+0(SB), Y0, Y3
-	VFMADD213PS  Y0, Y4, Y3
-	VADDPS       expOne<>+0(SB), Y3, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPADDD       expBias<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y3, Y0
-	VANDPS       Y1, Y0, Y0
+	VMULPS       Y0, Y0, Y3
+	VMOVUPS      expPoly0<>+0(SB), Y2
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y2
+	VFMADD213PS  Y0, Y3, Y2
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expBias<>+0(SB), Y1, Y1
+	VFMADD213PS  Y1, Y1, Y2
+	VMOVAPS      Y2, Y0
 	VMOVUPS      Y0, (SI)
 	ADDQ         $0x20, SI
 	SUBQ         $0x08, DI
@@ -1587,55 +1567,49 @@ weights:
 	VBROADCASTSS (SI), Y2
 	VMOVUPS      (DI), Y0
 	VSUBPS       Y2, Y0, Y0
-	VMOVUPS      expLow<>+0(SB), Y3
-	VCMPPS       $0x15, Y3, Y0, Y1
-	VMAXPS       Y0, Y3, Y0
-	VMOVUPS      expHigh<>+0(SB), Y3
-	VMINPS       Y0, Y3, Y0
-	VMULPS       expLog2e<>+0(SB), Y0, Y3
-	VROUNDPS     $0x00, Y3, Y3
+	VMOVUPS      expLow<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMOVUPS      expMagic<>+0(SB), Y1
+	VMOVAPS      Y1, Y3
+	VFMADD231PS  expLog2e<>+0(SB), Y0, Y1
+	VSUBPS       Y3, Y1, Y3
 	VFNMADD231PS expLn2High<>+0(SB), Y3, Y0
 	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y0
-	VMULPS       Y0, Y0, Y5
-	VMOVUPS      expPoly0<>+0(SB), Y4
-	VFMADD213PS  expPoly1<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly2<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly3<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly4<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly5<>+0(SB), Y0, Y4
-	VFMADD213PS  Y0, Y5, Y4
-	VADDPS       expOne<>+0(SB), Y4, Y4
-	VCVTPS2DQ    Y3, Y3
-	VPADDD       expBias<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y4, Y0
-	VANDPS       Y1, Y0, Y0
+	VMULPS       Y0, Y0, Y4
+	VMOVUPS      expPoly0<>+0(SB), Y3
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y3
+	VFMADD213PS  Y0, Y4, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expBias<>+0(SB), Y1, Y1
+	VFMADD213PS  Y1, Y1, Y3
+	VMOVAPS      Y3, Y0
 	VMOVUPS      Y0, (DI)
 	VMOVUPS      32(DI), Y1
 	VSUBPS       Y2, Y1, Y1
-	VMOVUPS      expLow<>+0(SB), Y3
-	VCMPPS       $0x15, Y3, Y1, Y2
-	VMAXPS       Y1, Y3, Y1
-	VMOVUPS      expHigh<>+0(SB), Y3
-	VMINPS       Y1, Y3, Y1
-	VMULPS       expLog2e<>+0(SB), Y1, Y3
-	VROUNDPS     $0x00, Y3, Y3
+	VMOVUPS      expLow<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMOVUPS      expMagic<>+0(SB), Y2
+	VMOVAPS      Y2, Y3
+	VFMADD231PS  expLog2e<>+0(SB), Y1, Y2
+	VSUBPS       Y3, Y2, Y3
 	VFNMADD231PS expLn2High<>+0(SB), Y3, Y1
 	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y1
-	VMULPS       Y1, Y1, Y5
-	VMOVUPS      expPoly0<>+0(SB), Y4
-	VFMADD213PS  expPoly1<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly2<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly3<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly4<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly5<>+0(SB), Y1, Y4
-	VFMADD213PS  Y1, Y5, Y4
-	VADDPS       expOne<>+0(SB), Y4, Y4
-	VCVTPS2DQ    Y3, Y3
-	VPADDD       expBias<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y4, Y1
-	VANDPS       Y2, Y1, Y1
+	VMULPS       Y1, Y1, Y4
+	VMOVUPS      expPoly0<>+0(SB), Y3
+	VFMADD213PS  expPoly1<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly2<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly3<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly4<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly5<>+0(SB), Y1, Y3
+	VFMADD213PS  Y1, Y4, Y3
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expBias<>+0(SB), Y2, Y2
+	VFMADD213PS  Y2, Y2, Y3
+	VMOVAPS      Y3, Y1
 	VMOVUPS      Y1, 32(DI)
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
@@ -1933,29 +1907,26 @@ maxima:
 
 factors:
 	VMOVUPS      (BX), Y0
-	VMOVUPS      expLow<>+0(SB), Y2
-	VCMPPS       $0x15, Y2, Y0, Y1
-	VMAXPS       Y0, Y2, Y0
-	VMOVUPS      expHigh<>+0(SB), Y2
-	VMINPS       Y0, Y2, Y0
-	VMULPS       expLog2e<>+0(SB), Y0, Y2
-	VROUNDPS     $0x00, Y2, Y2
+	VMOVUPS      expLow<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMOVUPS      expMagic<>+0(SB), Y1
+	VMOVAPS      Y1, Y2
+	VFMADD231PS  expLog2e<>+0(SB), Y0, Y1
+	VSUBPS       Y2, Y1, Y2
 	VFNMADD231PS expLn2High<>+0(SB), Y2, Y0
 	VFNMADD231PS expLn2Low<>+0(SB), Y2, Y0
-	VMULPS       Y0, Y0, Y4
-	VMOVUPS      expPoly0<>+0(SB), Y3
-	VFMADD213PS  expPoly1<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly2<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly3<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly4<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly5<>+0(SB), Y0, Y3
-	VFMADD213PS  Y0, Y4, Y3
-	VADDPS       expOne<>+0(SB), Y3, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPADDD       expBias<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y3, Y0
-	VANDPS       Y1, Y0, Y0
+	VMULPS       Y0, Y0, Y3
+	VMOVUPS      expPoly0<>+0(SB), Y2
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y2
+	VFMADD213PS  Y0, Y3, Y2
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expBias<>+0(SB), Y1, Y1
+	VFMADD213PS  Y1, Y1, Y2
+	VMOVAPS      Y2, Y0
 	VMOVUPS      Y0, (BX)
 	ADDQ         $0x20, BX
 	SUBQ         $0x08, SI
@@ -1968,55 +1939,49 @@ weights:
 	VBROADCASTSS (BX), Y2
 	VMOVUPS      (SI), Y0
 	VSUBPS       Y2, Y0, Y0
-	VMOVUPS      expLow<>+0(SB), Y3
-	VCMPPS       $0x15, Y3, Y0, Y1
-	VMAXPS       Y0, Y3, Y0
-	VMOVUPS      expHigh<>+0(SB), Y3
-	VMINPS       Y0, Y3, Y0
-	VMULPS       expLog2e<>+0(SB), Y0, Y3
-	VROUNDPS     $0x00, Y3, Y3
+	VMOVUPS      expLow<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMOVUPS      expMagic<>+0(SB), Y1
+	VMOVAPS      Y1, Y3
+	VFMADD231PS  expLog2e<>+0(SB), Y0, Y1
+	VSUBPS       Y3, Y1, Y3
 	VFNMADD231PS expLn2High<>+0(SB), Y3, Y0
 	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y0
-	VMULPS       Y0, Y0, Y5
-	VMOVUPS      expPoly0<>+0(SB), Y4
-	VFMADD213PS  expPoly1<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly2<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly3<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly4<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly5<>+0(SB), Y0, Y4
-	VFMADD213PS  Y0, Y5, Y4
-	VADDPS       expOne<>+0(SB), Y4, Y4
-	VCVTPS2DQ    Y3, Y3
-	VPADDD       expBias<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y4, Y0
-	VANDPS       Y1, Y0, Y0
+	VMULPS       Y0, Y0, Y4
+	VMOVUPS      expPoly0<>+0(SB), Y3
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y3
+	VFMADD213PS  Y0, Y4, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expBias<>+0(SB), Y1, Y1
+	VFMADD213PS  Y1, Y1, Y3
+	VMOVAPS      Y3, Y0
 	VMOVUPS      Y0, (SI)
 	VMOVUPS      32(SI), Y1
 	VSUBPS       Y2, Y1, Y1
-	VMOVUPS      expLow<>+0(SB), Y3
-	VCMPPS       $0x15, Y3, Y1, Y2
-	VMAXPS       Y1, Y3, Y1
-	VMOVUPS      expHigh<>+0(SB), Y3
-	VMINPS       Y1, Y3, Y1
-	VMULPS       expLog2e<>+0(SB), Y1, Y3
-	VROUNDPS     $0x00, Y3, Y3
+	VMOVUPS      expLow<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMOVUPS      expMagic<>+0(SB), Y2
+	VMOVAPS      Y2, Y3
+	VFMADD231PS  expLog2e<>+0(SB), Y1, Y2
+	VSUBPS       Y3, Y2, Y3
 	VFNMADD231PS expLn2High<>+0(SB), Y3, Y1
 	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y1
-	VMULPS       Y1, Y1, Y5
-	VMOVUPS      expPoly0<>+0(SB), Y4
-	VFMADD213PS  expPoly1<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly2<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly3<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly4<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly5<>+0(SB), Y1, Y4
-	VFMADD213PS  Y1, Y5, Y4
-	VADDPS       expOne<>+0(SB), Y4, Y4
-	VCVTPS2DQ    Y3, Y3
-	VPADDD       expBias<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y4, Y1
-	VANDPS       Y2, Y1, Y1
+	VMULPS       Y1, Y1, Y4
+	VMOVUPS      expPoly0<>+0(SB), Y3
+	VFMADD213PS  expPoly1<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly2<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly3<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly4<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly5<>+0(SB), Y1, Y3
+	VFMADD213PS  Y1, Y4, Y3
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expBias<>+0(SB), Y2, Y2
+	VFMADD213PS  Y2, Y2, Y3
+	VMOVAPS      Y3, Y1
 	VMOVUPS      Y1, 32(SI)
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
@@ -2305,29 +2270,26 @@ maxima:
 
 factors:
 	VMOVUPS      (SI), Y0
-	VMOVUPS      expLow<>+0(SB), Y2
-	VCMPPS       $0x15, Y2, Y0, Y1
-	VMAXPS       Y0, Y2, Y0
-	VMOVUPS      expHigh<>+0(SB), Y2
-	VMINPS       Y0, Y2, Y0
-	VMULPS       expLog2e<>+0(SB), Y0, Y2
-	VROUNDPS     $0x00, Y2, Y2
+	VMOVUPS      expLow<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMOVUPS      expMagic<>+0(SB), Y1
+	VMOVAPS      Y1, Y2
+	VFMADD231PS  expLog2e<>+0(SB), Y0, Y1
+	VSUBPS       Y2, Y1, Y2
 	VFNMADD231PS expLn2High<>+0(SB), Y2, Y0
 	VFNMADD231PS expLn2Low<>+0(SB), Y2, Y0
-	VMULPS       Y0, Y0, Y4
-	VMOVUPS      expPoly0<>+0(SB), Y3
-	VFMADD213PS  expPoly1<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly2<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly3<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly4<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly5<>+0(SB), Y0, Y3
-	VFMADD213PS  Y0, Y4, Y3
-	VADDPS       expOne<>+0(SB), Y3, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPADDD       expBias<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y3, Y0
-	VANDPS       Y1, Y0, Y0
+	VMULPS       Y0, Y0, Y3
+	VMOVUPS      expPoly0<>+0(SB), Y2
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y2
+	VFMADD213PS  Y0, Y3, Y2
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expBias<>+0(SB), Y1, Y1
+	VFMADD213PS  Y1, Y1, Y2
+	VMOVAPS      Y2, Y0
 	VMOVUPS      Y0, (SI)
 	ADDQ         $0x20, SI
 	SUBQ         $0x08, DI
@@ -2340,55 +2302,49 @@ weights:
 	VBROADCASTSS (SI), Y2
 	VMOVUPS      (DI), Y0
 	VSUBPS       Y2, Y0, Y0
-	VMOVUPS      expLow<>+0(SB), Y3
-	VCMPPS       $0x15, Y3, Y0, Y1
-	VMAXPS       Y0, Y3, Y0
-	VMOVUPS      expHigh<>+0(SB), Y3
-	VMINPS       Y0, Y3, Y0
-	VMULPS       expLog2e<>+0(SB), Y0, Y3
-	VROUNDPS     $0x00, Y3, Y3
+	VMOVUPS      expLow<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMOVUPS      expMagic<>+0(SB), Y1
+	VMOVAPS      Y1, Y3
+	VFMADD231PS  expLog2e<>+0(SB), Y0, Y1
+	VSUBPS       Y3, Y1, Y3
 	VFNMADD231PS expLn2High<>+0(SB), Y3, Y0
 	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y0
-	VMULPS       Y0, Y0, Y5
-	VMOVUPS      expPoly0<>+0(SB), Y4
-	VFMADD213PS  expPoly1<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly2<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly3<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly4<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly5<>+0(SB), Y0, Y4
-	VFMADD213PS  Y0, Y5, Y4
-	VADDPS       expOne<>+0(SB), Y4, Y4
-	VCVTPS2DQ    Y3, Y3
-	VPADDD       expBias<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y4, Y0
-	VANDPS       Y1, Y0, Y0
+	VMULPS       Y0, Y0, Y4
+	VMOVUPS      expPoly0<>+0(SB), Y3
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y3
+	VFMADD213PS  Y0, Y4, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expBias<>+0(SB), Y1, Y1
+	VFMADD213PS  Y1, Y1, Y3
+	VMOVAPS      Y3, Y0
 	VMOVUPS      Y0, (DI)
 	VMOVUPS      32(DI), Y1
 	VSUBPS       Y2, Y1, Y1
-	VMOVUPS      expLow<>+0(SB), Y3
-	VCMPPS       $0x15, Y3, Y1, Y2
-	VMAXPS       Y1, Y3, Y1
-	VMOVUPS      expHigh<>+0(SB), Y3
-	VMINPS       Y1, Y3, Y1
-	VMULPS       expLog2e<>+0(SB), Y1, Y3
-	VROUNDPS     $0x00, Y3, Y3
+	VMOVUPS      expLow<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMOVUPS      expMagic<>+0(SB), Y2
+	VMOVAPS      Y2, Y3
+	VFMADD231PS  expLog2e<>+0(SB), Y1, Y2
+	VSUBPS       Y3, Y2, Y3
 	VFNMADD231PS expLn2High<>+0(SB), Y3, Y1
 	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y1
-	VMULPS       Y1, Y1, Y5
-	VMOVUPS      expPoly0<>+0(SB), Y4
-	VFMADD213PS  expPoly1<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly2<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly3<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly4<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly5<>+0(SB), Y1, Y4
-	VFMADD213PS  Y1, Y5, Y4
-	VADDPS       expOne<>+0(SB), Y4, Y4
-	VCVTPS2DQ    Y3, Y3
-	VPADDD       expBias<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y4, Y1
-	VANDPS       Y2, Y1, Y1
+	VMULPS       Y1, Y1, Y4
+	VMOVUPS      expPoly0<>+0(SB), Y3
+	VFMADD213PS  expPoly1<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly2<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly3<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly4<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly5<>+0(SB), Y1, Y3
+	VFMADD213PS  Y1, Y4, Y3
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expBias<>+0(SB), Y2, Y2
+	VFMADD213PS  Y2, Y2, Y3
+	VMOVAPS      Y3, Y1
 	VMOVUPS      Y1, 32(DI)
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
@@ -2717,29 +2673,26 @@ maxima:
 
 factors:
 	VMOVUPS      (SI), Y0
-	VMOVUPS      expLow<>+0(SB), Y2
-	VCMPPS       $0x15, Y2, Y0, Y1
-	VMAXPS       Y0, Y2, Y0
-	VMOVUPS      expHigh<>+0(SB), Y2
-	VMINPS       Y0, Y2, Y0
-	VMULPS       expLog2e<>+0(SB), Y0, Y2
-	VROUNDPS     $0x00, Y2, Y2
+	VMOVUPS      expLow<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMOVUPS      expMagic<>+0(SB), Y1
+	VMOVAPS      Y1, Y2
+	VFMADD231PS  expLog2e<>+0(SB), Y0, Y1
+	VSUBPS       Y2, Y1, Y2
 	VFNMADD231PS expLn2High<>+0(SB), Y2, Y0
 	VFNMADD231PS expLn2Low<>+0(SB), Y2, Y0
-	VMULPS       Y0, Y0, Y4
-	VMOVUPS      expPoly0<>+0(SB), Y3
-	VFMADD213PS  expPoly1<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly2<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly3<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly4<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly5<>+0(SB), Y0, Y3
-	VFMADD213PS  Y0, Y4, Y3
-	VADDPS       expOne<>+0(SB), Y3, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPADDD       expBias<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y3, Y0
-	VANDPS       Y1, Y0, Y0
+	VMULPS       Y0, Y0, Y3
+	VMOVUPS      expPoly0<>+0(SB), Y2
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y2
+	VFMADD213PS  Y0, Y3, Y2
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expBias<>+0(SB), Y1, Y1
+	VFMADD213PS  Y1, Y1, Y2
+	VMOVAPS      Y2, Y0
 	VMOVUPS      Y0, (SI)
 	ADDQ         $0x20, SI
 	SUBQ         $0x08, DI
@@ -2752,55 +2705,49 @@ weights:
 	VBROADCASTSS (SI), Y2
 	VMOVUPS      (DI), Y0
 	VSUBPS       Y2, Y0, Y0
-	VMOVUPS      expLow<>+0(SB), Y3
-	VCMPPS       $0x15, Y3, Y0, Y1
-	VMAXPS       Y0, Y3, Y0
-	VMOVUPS      expHigh<>+0(SB), Y3
-	VMINPS       Y0, Y3, Y0
-	VMULPS       expLog2e<>+0(SB), Y0, Y3
-	VROUNDPS     $0x00, Y3, Y3
+	VMOVUPS      expLow<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMOVUPS      expMagic<>+0(SB), Y1
+	VMOVAPS      Y1, Y3
+	VFMADD231PS  expLog2e<>+0(SB), Y0, Y1
+	VSUBPS       Y3, Y1, Y3
 	VFNMADD231PS expLn2High<>+0(SB), Y3, Y0
 	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y0
-	VMULPS       Y0, Y0, Y5
-	VMOVUPS      expPoly0<>+0(SB), Y4
-	VFMADD213PS  expPoly1<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly2<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly3<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly4<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly5<>+0(SB), Y0, Y4
-	VFMADD213PS  Y0, Y5, Y4
-	VADDPS       expOne<>+0(SB), Y4, Y4
-	VCVTPS2DQ    Y3, Y3
-	VPADDD       expBias<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y4, Y0
-	VANDPS       Y1, Y0, Y0
+	VMULPS       Y0, Y0, Y4
+	VMOVUPS      expPoly0<>+0(SB), Y3
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y3
+	VFMADD213PS  Y0, Y4, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expBias<>+0(SB), Y1, Y1
+	VFMADD213PS  Y1, Y1, Y3
+	VMOVAPS      Y3, Y0
 	VMOVUPS      Y0, (DI)
 	VMOVUPS      32(DI), Y1
 	VSUBPS       Y2, Y1, Y1
-	VMOVUPS      expLow<>+0(SB), Y3
-	VCMPPS       $0x15, Y3, Y1, Y2
-	VMAXPS       Y1, Y3, Y1
-	VMOVUPS      expHigh<>+0(SB), Y3
-	VMINPS       Y1, Y3, Y1
-	VMULPS       expLog2e<>+0(SB), Y1, Y3
-	VROUNDPS     $0x00, Y3, Y3
+	VMOVUPS      expLow<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMOVUPS      expMagic<>+0(SB), Y2
+	VMOVAPS      Y2, Y3
+	VFMADD231PS  expLog2e<>+0(SB), Y1, Y2
+	VSUBPS       Y3, Y2, Y3
 	VFNMADD231PS expLn2High<>+0(SB), Y3, Y1
 	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y1
-	VMULPS       Y1, Y1, Y5
-	VMOVUPS      expPoly0<>+0(SB), Y4
-	VFMADD213PS  expPoly1<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly2<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly3<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly4<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly5<>+0(SB), Y1, Y4
-	VFMADD213PS  Y1, Y5, Y4
-	VADDPS       expOne<>+0(SB), Y4, Y4
-	VCVTPS2DQ    Y3, Y3
-	VPADDD       expBias<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y4, Y1
-	VANDPS       Y2, Y1, Y1
+	VMULPS       Y1, Y1, Y4
+	VMOVUPS      expPoly0<>+0(SB), Y3
+	VFMADD213PS  expPoly1<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly2<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly3<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly4<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly5<>+0(SB), Y1, Y3
+	VFMADD213PS  Y1, Y4, Y3
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expBias<>+0(SB), Y2, Y2
+	VFMADD213PS  Y2, Y2, Y3
+	VMOVAPS      Y3, Y1
 	VMOVUPS      Y1, 32(DI)
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
@@ -3154,29 +3101,26 @@ maxima:
 
 factors:
 	VMOVUPS      (SI), Y0
-	VMOVUPS      expLow<>+0(SB), Y2
-	VCMPPS       $0x15, Y2, Y0, Y1
-	VMAXPS       Y0, Y2, Y0
-	VMOVUPS      expHigh<>+0(SB), Y2
-	VMINPS       Y0, Y2, Y0
-	VMULPS       expLog2e<>+0(SB), Y0, Y2
-	VROUNDPS     $0x00, Y2, Y2
+	VMOVUPS      expLow<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMOVUPS      expMagic<>+0(SB), Y1
+	VMOVAPS      Y1, Y2
+	VFMADD231PS  expLog2e<>+0(SB), Y0, Y1
+	VSUBPS       Y2, Y1, Y2
 	VFNMADD231PS expLn2High<>+0(SB), Y2, Y0
 	VFNMADD231PS expLn2Low<>+0(SB), Y2, Y0
-	VMULPS       Y0, Y0, Y4
-	VMOVUPS      expPoly0<>+0(SB), Y3
-	VFMADD213PS  expPoly1<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly2<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly3<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly4<>+0(SB), Y0, Y3
-	VFMADD213PS  expPoly5<>+0(SB), Y0, Y3
-	VFMADD213PS  Y0, Y4, Y3
-	VADDPS       expOne<>+0(SB), Y3, Y3
-	VCVTPS2DQ    Y2, Y2
-	VPADDD       expBias<>+0(SB), Y2, Y2
-	VPSLLD       $0x17, Y2, Y2
-	VMULPS       Y2, Y3, Y0
-	VANDPS       Y1, Y0, Y0
+	VMULPS       Y0, Y0, Y3
+	VMOVUPS      expPoly0<>+0(SB), Y2
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y2
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y2
+	VFMADD213PS  Y0, Y3, Y2
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expBias<>+0(SB), Y1, Y1
+	VFMADD213PS  Y1, Y1, Y2
+	VMOVAPS      Y2, Y0
 	VMOVUPS      Y0, (SI)
 	ADDQ         $0x20, SI
 	SUBQ         $0x08, DI
@@ -3189,55 +3133,49 @@ weights:
 	VBROADCASTSS (SI), Y2
 	VMOVUPS      (DI), Y0
 	VSUBPS       Y2, Y0, Y0
-	VMOVUPS      expLow<>+0(SB), Y3
-	VCMPPS       $0x15, Y3, Y0, Y1
-	VMAXPS       Y0, Y3, Y0
-	VMOVUPS      expHigh<>+0(SB), Y3
-	VMINPS       Y0, Y3, Y0
-	VMULPS       expLog2e<>+0(SB), Y0, Y3
-	VROUNDPS     $0x00, Y3, Y3
+	VMOVUPS      expLow<>+0(SB), Y1
+	VMAXPS       Y0, Y1, Y0
+	VMOVUPS      expMagic<>+0(SB), Y1
+	VMOVAPS      Y1, Y3
+	VFMADD231PS  expLog2e<>+0(SB), Y0, Y1
+	VSUBPS       Y3, Y1, Y3
 	VFNMADD231PS expLn2High<>+0(SB), Y3, Y0
 	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y0
-	VMULPS       Y0, Y0, Y5
-	VMOVUPS      expPoly0<>+0(SB), Y4
-	VFMADD213PS  expPoly1<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly2<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly3<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly4<>+0(SB), Y0, Y4
-	VFMADD213PS  expPoly5<>+0(SB), Y0, Y4
-	VFMADD213PS  Y0, Y5, Y4
-	VADDPS       expOne<>+0(SB), Y4, Y4
-	VCVTPS2DQ    Y3, Y3
-	VPADDD       expBias<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y4, Y0
-	VANDPS       Y1, Y0, Y0
+	VMULPS       Y0, Y0, Y4
+	VMOVUPS      expPoly0<>+0(SB), Y3
+	VFMADD213PS  expPoly1<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly2<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly3<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly4<>+0(SB), Y0, Y3
+	VFMADD213PS  expPoly5<>+0(SB), Y0, Y3
+	VFMADD213PS  Y0, Y4, Y3
+	VPSLLD       $0x17, Y1, Y1
+	VPADDD       expBias<>+0(SB), Y1, Y1
+	VFMADD213PS  Y1, Y1, Y3
+	VMOVAPS      Y3, Y0
 	VMOVUPS      Y0, (DI)
 	VMOVUPS      32(DI), Y1
 	VSUBPS       Y2, Y1, Y1
-	VMOVUPS      expLow<>+0(SB), Y3
-	VCMPPS       $0x15, Y3, Y1, Y2
-	VMAXPS       Y1, Y3, Y1
-	VMOVUPS      expHigh<>+0(SB), Y3
-	VMINPS       Y1, Y3, Y1
-	VMULPS       expLog2e<>+0(SB), Y1, Y3
-	VROUNDPS     $0x00, Y3, Y3
+	VMOVUPS      expLow<>+0(SB), Y2
+	VMAXPS       Y1, Y2, Y1
+	VMOVUPS      expMagic<>+0(SB), Y2
+	VMOVAPS      Y2, Y3
+	VFMADD231PS  expLog2e<>+0(SB), Y1, Y2
+	VSUBPS       Y3, Y2, Y3
 	VFNMADD231PS expLn2High<>+0(SB), Y3, Y1
 	VFNMADD231PS expLn2Low<>+0(SB), Y3, Y1
-	VMULPS       Y1, Y1, Y5
-	VMOVUPS      expPoly0<>+0(SB), Y4
-	VFMADD213PS  expPoly1<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly2<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly3<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly4<>+0(SB), Y1, Y4
-	VFMADD213PS  expPoly5<>+0(SB), Y1, Y4
-	VFMADD213PS  Y1, Y5, Y4
-	VADDPS       expOne<>+0(SB), Y4, Y4
-	VCVTPS2DQ    Y3, Y3
-	VPADDD       expBias<>+0(SB), Y3, Y3
-	VPSLLD       $0x17, Y3, Y3
-	VMULPS       Y3, Y4, Y1
-	VANDPS       Y2, Y1, Y1
+	VMULPS       Y1, Y1, Y4
+	VMOVUPS      expPoly0<>+0(SB), Y3
+	VFMADD213PS  expPoly1<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly2<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly3<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly4<>+0(SB), Y1, Y3
+	VFMADD213PS  expPoly5<>+0(SB), Y1, Y3
+	VFMADD213PS  Y1, Y4, Y3
+	VPSLLD       $0x17, Y2, Y2
+	VPADDD       expBias<>+0(SB), Y2, Y2
+	VFMADD213PS  Y2, Y2, Y3
+	VMOVAPS      Y3, Y1
 	VMOVUPS      Y1, 32(DI)
 	VADDPS       Y1, Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1

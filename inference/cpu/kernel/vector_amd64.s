@@ -64,14 +64,24 @@ DATA expOne<>+24(SB)/4, $0x3f800000
 DATA expOne<>+28(SB)/4, $0x3f800000
 GLOBL expOne<>(SB), RODATA|NOPTR, $32
 
-DATA expBias<>+0(SB)/4, $0x0000007f
-DATA expBias<>+4(SB)/4, $0x0000007f
-DATA expBias<>+8(SB)/4, $0x0000007f
-DATA expBias<>+12(SB)/4, $0x0000007f
-DATA expBias<>+16(SB)/4, $0x0000007f
-DATA expBias<>+20(SB)/4, $0x0000007f
-DATA expBias<>+24(SB)/4, $0x0000007f
-DATA expBias<>+28(SB)/4, $0x0000007f
+DATA expMagic<>+0(SB)/4, $0x4b400000
+DATA expMagic<>+4(SB)/4, $0x4b400000
+DATA expMagic<>+8(SB)/4, $0x4b400000
+DATA expMagic<>+12(SB)/4, $0x4b400000
+DATA expMagic<>+16(SB)/4, $0x4b400000
+DATA expMagic<>+20(SB)/4, $0x4b400000
+DATA expMagic<>+24(SB)/4, $0x4b400000
+DATA expMagic<>+28(SB)/4, $0x4b400000
+GLOBL expMagic<>(SB), RODATA|NOPTR, $32
+
+DATA expBias<>+0(SB)/4, $0x3f800000
+DATA expBias<>+4(SB)/4, $0x3f800000
+DATA expBias<>+8(SB)/4, $0x3f800000
+DATA expBias<>+12(SB)/4, $0x3f800000
+DATA expBias<>+16(SB)/4, $0x3f800000
+DATA expBias<>+20(SB)/4, $0x3f800000
+DATA expBias<>+24(SB)/4, $0x3f800000
+DATA expBias<>+28(SB)/4, $0x3f800000
 GLOBL expBias<>(SB), RODATA|NOPTR, $32
 
 DATA expPoly0<>+0(SB)/4, $0x39506967
@@ -735,29 +745,26 @@ maxEnd:
 exp1:
 	VMOVUPS      (AX), Y2
 	VSUBPS       Y0, Y2, Y2
-	VMOVUPS      expLow<>+0(SB), Y4
-	VCMPPS       $0x15, Y4, Y2, Y3
-	VMAXPS       Y2, Y4, Y2
-	VMOVUPS      expHigh<>+0(SB), Y4
-	VMINPS       Y2, Y4, Y2
-	VMULPS       expLog2e<>+0(SB), Y2, Y4
-	VROUNDPS     $0x00, Y4, Y4
+	VMOVUPS      expLow<>+0(SB), Y3
+	VMAXPS       Y2, Y3, Y2
+	VMOVUPS      expMagic<>+0(SB), Y3
+	VMOVAPS      Y3, Y4
+	VFMADD231PS  expLog2e<>+0(SB), Y2, Y3
+	VSUBPS       Y4, Y3, Y4
 	VFNMADD231PS expLn2High<>+0(SB), Y4, Y2
 	VFNMADD231PS expLn2Low<>+0(SB), Y4, Y2
-	VMULPS       Y2, Y2, Y6
-	VMOVUPS      expPoly0<>+0(SB), Y5
-	VFMADD213PS  expPoly1<>+0(SB), Y2, Y5
-	VFMADD213PS  expPoly2<>+0(SB), Y2, Y5
-	VFMADD213PS  expPoly3<>+0(SB), Y2, Y5
-	VFMADD213PS  expPoly4<>+0(SB), Y2, Y5
-	VFMADD213PS  expPoly5<>+0(SB), Y2, Y5
-	VFMADD213PS  Y2, Y6, Y5
-	VADDPS       expOne<>+0(SB), Y5, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPADDD       expBias<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y5, Y2
-	VANDPS       Y3, Y2, Y2
+	VMULPS       Y2, Y2, Y5
+	VMOVUPS      expPoly0<>+0(SB), Y4
+	VFMADD213PS  expPoly1<>+0(SB), Y2, Y4
+	VFMADD213PS  expPoly2<>+0(SB), Y2, Y4
+	VFMADD213PS  expPoly3<>+0(SB), Y2, Y4
+	VFMADD213PS  expPoly4<>+0(SB), Y2, Y4
+	VFMADD213PS  expPoly5<>+0(SB), Y2, Y4
+	VFMADD213PS  Y2, Y5, Y4
+	VPSLLD       $0x17, Y3, Y3
+	VPADDD       expBias<>+0(SB), Y3, Y3
+	VFMADD213PS  Y3, Y3, Y4
+	VMOVAPS      Y4, Y2
 	VADDPS       Y2, Y1, Y1
 	VMOVUPS      Y2, (AX)
 	ADDQ         $0x00000020, AX
@@ -772,29 +779,26 @@ exp1Done:
 	VMOVDQU      (DX)(CX*4), Y2
 	VMASKMOVPS   (AX), Y2, Y3
 	VSUBPS       Y0, Y3, Y3
-	VMOVUPS      expLow<>+0(SB), Y4
-	VCMPPS       $0x15, Y4, Y3, Y0
-	VMAXPS       Y3, Y4, Y3
-	VMOVUPS      expHigh<>+0(SB), Y4
-	VMINPS       Y3, Y4, Y3
-	VMULPS       expLog2e<>+0(SB), Y3, Y4
-	VROUNDPS     $0x00, Y4, Y4
+	VMOVUPS      expLow<>+0(SB), Y0
+	VMAXPS       Y3, Y0, Y3
+	VMOVUPS      expMagic<>+0(SB), Y0
+	VMOVAPS      Y0, Y4
+	VFMADD231PS  expLog2e<>+0(SB), Y3, Y0
+	VSUBPS       Y4, Y0, Y4
 	VFNMADD231PS expLn2High<>+0(SB), Y4, Y3
 	VFNMADD231PS expLn2Low<>+0(SB), Y4, Y3
-	VMULPS       Y3, Y3, Y6
-	VMOVUPS      expPoly0<>+0(SB), Y5
-	VFMADD213PS  expPoly1<>+0(SB), Y3, Y5
-	VFMADD213PS  expPoly2<>+0(SB), Y3, Y5
-	VFMADD213PS  expPoly3<>+0(SB), Y3, Y5
-	VFMADD213PS  expPoly4<>+0(SB), Y3, Y5
-	VFMADD213PS  expPoly5<>+0(SB), Y3, Y5
-	VFMADD213PS  Y3, Y6, Y5
-	VADDPS       expOne<>+0(SB), Y5, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPADDD       expBias<>+0(SB), Y4, Y4
-	VPSLLD       $0x17, Y4, Y4
-	VMULPS       Y4, Y5, Y3
-	VANDPS       Y0, Y3, Y3
+	VMULPS       Y3, Y3, Y5
+	VMOVUPS      expPoly0<>+0(SB), Y4
+	VFMADD213PS  expPoly1<>+0(SB), Y3, Y4
+	VFMADD213PS  expPoly2<>+0(SB), Y3, Y4
+	VFMADD213PS  expPoly3<>+0(SB), Y3, Y4
+	VFMADD213PS  expPoly4<>+0(SB), Y3, Y4
+	VFMADD213PS  expPoly5<>+0(SB), Y3, Y4
+	VFMADD213PS  Y3, Y5, Y4
+	VPSLLD       $0x17, Y0, Y0
+	VPADDD       expBias<>+0(SB), Y0, Y0
+	VFMADD213PS  Y0, Y0, Y4
+	VMOVAPS      Y4, Y3
 	VANDPS       Y2, Y3, Y3
 	VADDPS       Y3, Y1, Y1
 	VMASKMOVPS   Y3, Y2, (AX)
@@ -865,10 +869,12 @@ gate1:
 	VMAXPS       Y2, Y4, Y2
 	VMOVUPS      expHigh<>+0(SB), Y4
 	VMINPS       Y2, Y4, Y2
-	VMULPS       expLog2e<>+0(SB), Y2, Y4
-	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS expLn2High<>+0(SB), Y4, Y2
-	VFNMADD231PS expLn2Low<>+0(SB), Y4, Y2
+	VMOVUPS      expMagic<>+0(SB), Y4
+	VMOVAPS      Y4, Y5
+	VFMADD231PS  expLog2e<>+0(SB), Y2, Y4
+	VSUBPS       Y5, Y4, Y5
+	VFNMADD231PS expLn2High<>+0(SB), Y5, Y2
+	VFNMADD231PS expLn2Low<>+0(SB), Y5, Y2
 	VMULPS       Y2, Y2, Y6
 	VMOVUPS      expPoly0<>+0(SB), Y5
 	VFMADD213PS  expPoly1<>+0(SB), Y2, Y5
@@ -877,10 +883,9 @@ gate1:
 	VFMADD213PS  expPoly4<>+0(SB), Y2, Y5
 	VFMADD213PS  expPoly5<>+0(SB), Y2, Y5
 	VFMADD213PS  Y2, Y6, Y5
-	VADDPS       expOne<>+0(SB), Y5, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPADDD       expBias<>+0(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
+	VPADDD       expBias<>+0(SB), Y4, Y4
+	VADDPS       expOne<>+0(SB), Y5, Y5
 	VMULPS       Y4, Y5, Y2
 	VANDPS       Y3, Y2, Y2
 	VADDPS       expOne<>+0(SB), Y2, Y2
@@ -907,10 +912,12 @@ gate1Done:
 	VMAXPS       Y3, Y5, Y3
 	VMOVUPS      expHigh<>+0(SB), Y5
 	VMINPS       Y3, Y5, Y3
-	VMULPS       expLog2e<>+0(SB), Y3, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS expLn2High<>+0(SB), Y5, Y3
-	VFNMADD231PS expLn2Low<>+0(SB), Y5, Y3
+	VMOVUPS      expMagic<>+0(SB), Y5
+	VMOVAPS      Y5, Y6
+	VFMADD231PS  expLog2e<>+0(SB), Y3, Y5
+	VSUBPS       Y6, Y5, Y6
+	VFNMADD231PS expLn2High<>+0(SB), Y6, Y3
+	VFNMADD231PS expLn2Low<>+0(SB), Y6, Y3
 	VMULPS       Y3, Y3, Y7
 	VMOVUPS      expPoly0<>+0(SB), Y6
 	VFMADD213PS  expPoly1<>+0(SB), Y3, Y6
@@ -919,10 +926,9 @@ gate1Done:
 	VFMADD213PS  expPoly4<>+0(SB), Y3, Y6
 	VFMADD213PS  expPoly5<>+0(SB), Y3, Y6
 	VFMADD213PS  Y3, Y7, Y6
-	VADDPS       expOne<>+0(SB), Y6, Y6
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       expBias<>+0(SB), Y5, Y5
 	VPSLLD       $0x17, Y5, Y5
+	VPADDD       expBias<>+0(SB), Y5, Y5
+	VADDPS       expOne<>+0(SB), Y6, Y6
 	VMULPS       Y5, Y6, Y3
 	VANDPS       Y4, Y3, Y3
 	VADDPS       expOne<>+0(SB), Y3, Y3
@@ -976,10 +982,12 @@ gate1:
 	VMAXPS       Y2, Y4, Y2
 	VMOVUPS      expHigh<>+0(SB), Y4
 	VMINPS       Y2, Y4, Y2
-	VMULPS       expLog2e<>+0(SB), Y2, Y4
-	VROUNDPS     $0x00, Y4, Y4
-	VFNMADD231PS expLn2High<>+0(SB), Y4, Y2
-	VFNMADD231PS expLn2Low<>+0(SB), Y4, Y2
+	VMOVUPS      expMagic<>+0(SB), Y4
+	VMOVAPS      Y4, Y5
+	VFMADD231PS  expLog2e<>+0(SB), Y2, Y4
+	VSUBPS       Y5, Y4, Y5
+	VFNMADD231PS expLn2High<>+0(SB), Y5, Y2
+	VFNMADD231PS expLn2Low<>+0(SB), Y5, Y2
 	VMULPS       Y2, Y2, Y6
 	VMOVUPS      expPoly0<>+0(SB), Y5
 	VFMADD213PS  expPoly1<>+0(SB), Y2, Y5
@@ -988,10 +996,9 @@ gate1:
 	VFMADD213PS  expPoly4<>+0(SB), Y2, Y5
 	VFMADD213PS  expPoly5<>+0(SB), Y2, Y5
 	VFMADD213PS  Y2, Y6, Y5
-	VADDPS       expOne<>+0(SB), Y5, Y5
-	VCVTPS2DQ    Y4, Y4
-	VPADDD       expBias<>+0(SB), Y4, Y4
 	VPSLLD       $0x17, Y4, Y4
+	VPADDD       expBias<>+0(SB), Y4, Y4
+	VADDPS       expOne<>+0(SB), Y5, Y5
 	VMULPS       Y4, Y5, Y2
 	VANDPS       Y3, Y2, Y2
 	VADDPS       expOne<>+0(SB), Y2, Y2
@@ -1021,10 +1028,12 @@ gate1Done:
 	VMAXPS       Y3, Y5, Y3
 	VMOVUPS      expHigh<>+0(SB), Y5
 	VMINPS       Y3, Y5, Y3
-	VMULPS       expLog2e<>+0(SB), Y3, Y5
-	VROUNDPS     $0x00, Y5, Y5
-	VFNMADD231PS expLn2High<>+0(SB), Y5, Y3
-	VFNMADD231PS expLn2Low<>+0(SB), Y5, Y3
+	VMOVUPS      expMagic<>+0(SB), Y5
+	VMOVAPS      Y5, Y6
+	VFMADD231PS  expLog2e<>+0(SB), Y3, Y5
+	VSUBPS       Y6, Y5, Y6
+	VFNMADD231PS expLn2High<>+0(SB), Y6, Y3
+	VFNMADD231PS expLn2Low<>+0(SB), Y6, Y3
 	VMULPS       Y3, Y3, Y7
 	VMOVUPS      expPoly0<>+0(SB), Y6
 	VFMADD213PS  expPoly1<>+0(SB), Y3, Y6
@@ -1033,10 +1042,9 @@ gate1Done:
 	VFMADD213PS  expPoly4<>+0(SB), Y3, Y6
 	VFMADD213PS  expPoly5<>+0(SB), Y3, Y6
 	VFMADD213PS  Y3, Y7, Y6
-	VADDPS       expOne<>+0(SB), Y6, Y6
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       expBias<>+0(SB), Y5, Y5
 	VPSLLD       $0x17, Y5, Y5
+	VPADDD       expBias<>+0(SB), Y5, Y5
+	VADDPS       expOne<>+0(SB), Y6, Y6
 	VMULPS       Y5, Y6, Y3
 	VANDPS       Y4, Y3, Y3
 	VADDPS       expOne<>+0(SB), Y3, Y3
@@ -1163,29 +1171,26 @@ gelu1:
 	VMULPS       Y2, Y3, Y3
 	VMULPS       geluMinusHalf<>+0(SB), Y1, Y2
 	VMULPS       Y1, Y2, Y2
-	VMOVUPS      expLow<>+0(SB), Y5
-	VCMPPS       $0x15, Y5, Y2, Y4
-	VMAXPS       Y2, Y5, Y2
-	VMOVUPS      expHigh<>+0(SB), Y5
-	VMINPS       Y2, Y5, Y2
-	VMULPS       expLog2e<>+0(SB), Y2, Y5
-	VROUNDPS     $0x00, Y5, Y5
+	VMOVUPS      expLow<>+0(SB), Y4
+	VMAXPS       Y2, Y4, Y2
+	VMOVUPS      expMagic<>+0(SB), Y4
+	VMOVAPS      Y4, Y5
+	VFMADD231PS  expLog2e<>+0(SB), Y2, Y4
+	VSUBPS       Y5, Y4, Y5
 	VFNMADD231PS expLn2High<>+0(SB), Y5, Y2
 	VFNMADD231PS expLn2Low<>+0(SB), Y5, Y2
-	VMULPS       Y2, Y2, Y7
-	VMOVUPS      expPoly0<>+0(SB), Y6
-	VFMADD213PS  expPoly1<>+0(SB), Y2, Y6
-	VFMADD213PS  expPoly2<>+0(SB), Y2, Y6
-	VFMADD213PS  expPoly3<>+0(SB), Y2, Y6
-	VFMADD213PS  expPoly4<>+0(SB), Y2, Y6
-	VFMADD213PS  expPoly5<>+0(SB), Y2, Y6
-	VFMADD213PS  Y2, Y7, Y6
-	VADDPS       expOne<>+0(SB), Y6, Y6
-	VCVTPS2DQ    Y5, Y5
-	VPADDD       expBias<>+0(SB), Y5, Y5
-	VPSLLD       $0x17, Y5, Y5
-	VMULPS       Y5, Y6, Y2
-	VANDPS       Y4, Y2, Y2
+	VMULPS       Y2, Y2, Y6
+	VMOVUPS      expPoly0<>+0(SB), Y5
+	VFMADD213PS  expPoly1<>+0(SB), Y2, Y5
+	VFMADD213PS  expPoly2<>+0(SB), Y2, Y5
+	VFMADD213PS  expPoly3<>+0(SB), Y2, Y5
+	VFMADD213PS  expPoly4<>+0(SB), Y2, Y5
+	VFMADD213PS  expPoly5<>+0(SB), Y2, Y5
+	VFMADD213PS  Y2, Y6, Y5
+	VPSLLD       $0x17, Y4, Y4
+	VPADDD       expBias<>+0(SB), Y4, Y4
+	VFMADD213PS  Y4, Y4, Y5
+	VMOVAPS      Y5, Y2
 	VMULPS       Y2, Y3, Y3
 	VMULPS       geluHalf<>+0(SB), Y1, Y1
 	VXORPS       Y2, Y2, Y2
@@ -1218,29 +1223,26 @@ gelu1Done:
 	VMULPS       Y3, Y4, Y4
 	VMULPS       geluMinusHalf<>+0(SB), Y2, Y3
 	VMULPS       Y2, Y3, Y3
-	VMOVUPS      expLow<>+0(SB), Y6
-	VCMPPS       $0x15, Y6, Y3, Y5
-	VMAXPS       Y3, Y6, Y3
-	VMOVUPS      expHigh<>+0(SB), Y6
-	VMINPS       Y3, Y6, Y3
-	VMULPS       expLog2e<>+0(SB), Y3, Y6
-	VROUNDPS     $0x00, Y6, Y6
+	VMOVUPS      expLow<>+0(SB), Y5
+	VMAXPS       Y3, Y5, Y3
+	VMOVUPS      expMagic<>+0(SB), Y5
+	VMOVAPS      Y5, Y6
+	VFMADD231PS  expLog2e<>+0(SB), Y3, Y5
+	VSUBPS       Y6, Y5, Y6
 	VFNMADD231PS expLn2High<>+0(SB), Y6, Y3
 	VFNMADD231PS expLn2Low<>+0(SB), Y6, Y3
-	VMULPS       Y3, Y3, Y8
-	VMOVUPS      expPoly0<>+0(SB), Y7
-	VFMADD213PS  expPoly1<>+0(SB), Y3, Y7
-	VFMADD213PS  expPoly2<>+0(SB), Y3, Y7
-	VFMADD213PS  expPoly3<>+0(SB), Y3, Y7
-	VFMADD213PS  expPoly4<>+0(SB), Y3, Y7
-	VFMADD213PS  expPoly5<>+0(SB), Y3, Y7
-	VFMADD213PS  Y3, Y8, Y7
-	VADDPS       expOne<>+0(SB), Y7, Y7
-	VCVTPS2DQ    Y6, Y6
-	VPADDD       expBias<>+0(SB), Y6, Y6
-	VPSLLD       $0x17, Y6, Y6
-	VMULPS       Y6, Y7, Y3
-	VANDPS       Y5, Y3, Y3
+	VMULPS       Y3, Y3, Y7
+	VMOVUPS      expPoly0<>+0(SB), Y6
+	VFMADD213PS  expPoly1<>+0(SB), Y3, Y6
+	VFMADD213PS  expPoly2<>+0(SB), Y3, Y6
+	VFMADD213PS  expPoly3<>+0(SB), Y3, Y6
+	VFMADD213PS  expPoly4<>+0(SB), Y3, Y6
+	VFMADD213PS  expPoly5<>+0(SB), Y3, Y6
+	VFMADD213PS  Y3, Y7, Y6
+	VPSLLD       $0x17, Y5, Y5
+	VPADDD       expBias<>+0(SB), Y5, Y5
+	VFMADD213PS  Y5, Y5, Y6
+	VMOVAPS      Y6, Y3
 	VMULPS       Y3, Y4, Y4
 	VMULPS       geluHalf<>+0(SB), Y2, Y2
 	VXORPS       Y3, Y3, Y3

@@ -150,7 +150,7 @@ func (t *tile) softmax() {
 	Label("factors")
 	f := YMM()
 	VMOVUPS(emit.At(factors), f)
-	t.exp.Of(f)
+	t.exp.OfNegative(f)
 	VMOVUPS(f, emit.At(factors))
 	ADDQ(Imm(32), factors)
 	SUBQ(Imm(8), n)
@@ -203,7 +203,7 @@ func (t *tile) weights(rows reg.GPVirtual) {
 		part := emit.At(at).Offset(32 * h)
 		VMOVUPS(part, s[h])
 		VSUBPS(top, s[h], s[h])
-		t.exp.Of(s[h])
+		t.exp.OfNegative(s[h])
 		VMOVUPS(s[h], part)
 	}
 	VADDPS(s[1], s[0], s[0])

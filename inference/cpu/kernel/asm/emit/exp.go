@@ -11,11 +11,11 @@ import (
 // Exp emits eight exponentials. e^x = 2^n·e^r with n = round(x·log2 e) and
 // |r| ≤ ln2/2; e^r is 1 + r + r²·P(r) with the degree 5 minimax P of the Cephes
 // library (expf.c, S. L. Moshier), whose stated relative error is 1.7e-7: two
-// units in the last place. ln2 is taken off in two parts. Results below the
-// smallest normal number are 0, from x ≈ 88.38 on infinite, NaN stays NaN.
+// units in the last place. ln2 is taken off in two parts. n is rounded by adding
+// 1.5·2²³, which leaves it in the low bits of the sum. NaN stays NaN.
 type Exp struct {
 	low, high, log2e, ln2High, ln2Low, one Mem
-	bias                                   Mem
+	magic, bias                            Mem
 	poly                                   [6]Mem
 }
 
@@ -28,7 +28,8 @@ func NewExp() *Exp {
 		ln2High: FillF32("expLn2High", 0.693359375),
 		ln2Low:  FillF32("expLn2Low", -2.12194440e-4),
 		one:     FillF32("expOne", 1),
-		bias:    Fill32("expBias", 127),
+		magic:   FillF32("expMagic", 3<<22),
+		bias:    FillF32("expBias", 1),
 	}
 	for i, c := range [6]float32{
 		1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2, 1.6666665459e-1, 5.0000001201e-1,
@@ -38,17 +39,38 @@ func NewExp() *Exp {
 	return e
 }
 
-// Of replaces x by its exponential.
+// Of replaces x by its exponential: 0 where that is below the smallest normal
+// number, infinite from x ≈ 88.38 on.
 func (e *Exp) Of(x reg.VecVirtual) {
-	normal, n, p, rr := YMM(), YMM(), YMM(), YMM()
-	VMOVUPS(e.low, n)
-	VCMPPS(Imm(0x15), n, x, normal) // not less than, true for NaN
-	VMAXPS(x, n, x)                 // the second source wins when one is NaN
-	VMOVUPS(e.high, n)
-	VMINPS(x, n, x)
+	normal, c := YMM(), YMM()
+	VMOVUPS(e.low, c)
+	VCMPPS(Imm(0x15), c, x, normal) // not less than, true for NaN
+	VMAXPS(x, c, x)                 // the second source wins when one is NaN
+	VMOVUPS(e.high, c)
+	VMINPS(x, c, x)
+	power, fraction := e.parts(x)
+	VADDPS(e.one, fraction, fraction)
+	VMULPS(power, fraction, x)
+	VANDPS(normal, x, x)
+}
 
-	VMULPS(e.log2e, x, n)
-	VROUNDPS(Imm(0), n, n)
+// OfNegative is Of for x ≤ 0, with e^-87.3 instead of 0 for what is smaller.
+func (e *Exp) OfNegative(x reg.VecVirtual) {
+	c := YMM()
+	VMOVUPS(e.low, c)
+	VMAXPS(x, c, x)
+	power, fraction := e.parts(x)
+	VFMADD213PS(power, power, fraction) // fraction may be negative: n < 128 here
+	VMOVAPS(fraction, x)
+}
+
+// parts splits e^x, x being within bounds, into 2^n and e^r − 1.
+func (e *Exp) parts(x reg.VecVirtual) (power, fraction reg.VecVirtual) {
+	t, n, p, rr := YMM(), YMM(), YMM(), YMM()
+	VMOVUPS(e.magic, t)
+	VMOVAPS(t, n)
+	VFMADD231PS(e.log2e, x, t)
+	VSUBPS(n, t, n)
 	VFNMADD231PS(e.ln2High, n, x)
 	VFNMADD231PS(e.ln2Low, n, x)
 	VMULPS(x, x, rr)
@@ -57,13 +79,9 @@ func (e *Exp) Of(x reg.VecVirtual) {
 		VFMADD213PS(c, x, p)
 	}
 	VFMADD213PS(x, rr, p)
-	VADDPS(e.one, p, p)
-
-	VCVTPS2DQ(n, n)
-	VPADDD(e.bias, n, n)
-	VPSLLD(Imm(23), n, n)
-	VMULPS(n, p, x)
-	VANDPS(normal, x, x)
+	VPSLLD(Imm(23), t, t)
+	VPADDD(e.bias, t, t)
+	return t, p
 }
 
 // One is eight ones.

@@ -76,7 +76,7 @@ func (e *emitter) gelu() {
 		VMULPS(t, h, h)
 		VMULPS(minusHalf, a, y)
 		VMULPS(a, y, y)
-		e.exp.Of(y)
+		e.exp.OfNegative(y)
 		VMULPS(y, h, h)
 		VMULPS(half, a, a)
 		VXORPS(y, y, y)

@@ -28,7 +28,7 @@ func (e *emitter) softmax() {
 		v := YMM()
 		l.Load(emit.At(x), v)
 		VSUBPS(top, v, v)
-		e.exp.Of(v)
+		e.exp.OfNegative(v)
 		l.Keep(v)
 		VADDPS(v, sum, sum)
 		l.Store(v, emit.At(x))
