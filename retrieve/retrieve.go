@@ -10,7 +10,7 @@ import (
 
 // ErrUnavailable is returned when the database cannot be reached; the request
 // may be tried again.
-var ErrUnavailable = errors.New("database unavailable")
+var ErrUnavailable = ingest.ErrUnavailable
 
 // ErrNoCollection is returned when a named collection does not exist.
 var ErrNoCollection = errors.New("no such collection")

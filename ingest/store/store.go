@@ -21,7 +21,7 @@ import (
 // Errors of the store.
 var (
 	// ErrUnavailable: the database cannot be reached; the call may be repeated.
-	ErrUnavailable = errors.New("database unavailable")
+	ErrUnavailable = ingest.ErrUnavailable
 	// ErrInvalid: a document cannot be stored as it is; the message says why.
 	ErrInvalid = errors.New("document cannot be stored")
 )

@@ -116,7 +116,7 @@ func Default() Config {
 			Device: "auto", Threads: runtime.NumCPU(), KVCacheTokens: 16384, MaxQueue: 64, MaxRunning: 8,
 			StepTokens: 512, PieceTokens: 256,
 		},
-		Ingest:   Ingest{ChunkTokens: 256, OverlapTokens: 0, Sentences: "apart", MaxFileBytes: 32 << 20},
+		Ingest:   Ingest{ChunkTokens: 256, OverlapTokens: 64, Sentences: "apart", MaxFileBytes: 32 << 20},
 		Retrieve: Retrieve{TopK: 20, MinScore: 0.80, ExactBelow: 20000},
 		Prompt:   Prompt{ContextTokens: 1024, AnswerTokens: 256, MaxChunks: 6},
 		Telemetry: Telemetry{
