@@ -97,6 +97,23 @@ func (c attendCase) start(t *testing.T) attendRun {
 	return run
 }
 
+// TestAttendManyRows covers every split of rows into calls and groups.
+func TestAttendManyRows(t *testing.T) {
+	r := newRand(3)
+	const dim, n = 16, 21
+	kh, vh := guarded(t, halves(r, n*dim)), guarded(t, halves(r, n*dim))
+	k, v := guarded(t, make([]float32, n*dim)), guarded(t, make([]float32, n*dim))
+	portableFromF16(k, kh)
+	portableFromF16(v, vh)
+	for rows := 1; rows <= 50; rows++ {
+		q := guarded(t, normals(r, rows*dim))
+		for _, s := range Sets() {
+			attend := attendCase{rows: rows, dim: dim, n: n, stride: dim, scale: 0.25}
+			attend.check(t, s, q, kh, vh, k, v)
+		}
+	}
+}
+
 // TestAttendIgnoresUnusedRows: what lies in a block behind row n has no effect,
 // be it NaN, and scores of any size do not overflow.
 func TestAttendIgnoresUnusedRows(t *testing.T) {

@@ -7,8 +7,14 @@ import (
 
 // benchShapes are the products of SmolLM2-135M and of e5-small.
 var benchShapes = []struct{ n, k int }{
-	{576, 576}, {192, 576}, {1536, 576}, {576, 1536}, {49152, 576},
-	{384, 384}, {1536, 384}, {384, 1536},
+	{576, 576},
+	{192, 576},
+	{1536, 576},
+	{576, 1536},
+	{49152, 576},
+	{384, 384},
+	{1536, 384},
+	{384, 1536},
 }
 
 // BenchmarkMatMul reports integer operations (two a multiply-add) and weight

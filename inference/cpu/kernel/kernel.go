@@ -28,7 +28,7 @@ const (
 // Set is the kernels of one instruction set. Slices may not overlap unless a
 // field says so; lengths are the caller's promise and are not checked.
 type Set struct {
-	// Name says which set it is: "portable", "avx2".
+	// Name says which set it is: "portable", "avx2", "avx512vnni".
 	Name string
 
 	// Dot is Σ a[i]·b[i].

@@ -136,6 +136,55 @@ func TestBatchInvariance(t *testing.T) {
 	}
 }
 
+// TestMatMulScales puts odd scales into the weights: zeros, subnormal halves, the
+// largest one.
+func TestMatMulScales(t *testing.T) {
+	const cols = 256
+	for _, typ := range quantTypes {
+		for _, d := range []uint16{0x0000, 0x8000, 0x0001, 0x83ff, 0x0400, 0x7bff} {
+			lay := layouts[typ]
+			src := randomWeights(newRand(9), typ, 9, cols)
+			for at := 0; at < len(src); at += lay.srcLen {
+				if typ == Q6_K {
+					at += 208
+				}
+				src[at], src[at+1] = byte(d), byte(d>>8)
+				if typ == Q6_K {
+					at -= 208
+				}
+			}
+			w, err := Pack(typ, 9, cols, src)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkMatMul(t, typ, quantised(newRand(10), 5, cols), w)
+		}
+	}
+}
+
+// TestMatMulShowsNaN: an activation that is infinite or NaN makes every output of
+// its row NaN, and no output of another row.
+func TestMatMulShowsNaN(t *testing.T) {
+	const cols, n, rows = 256, 19, 6
+	for _, bad := range []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1))} {
+		for _, s := range Sets() {
+			a := quantised(newRand(11), rows, cols)
+			x := normals(newRand(12), cols)
+			x[77] = bad
+			s.Quantize(a, 3, x)
+			for _, typ := range quantTypes {
+				w, out := randomMatrix(t, newRand(13), typ, n, cols), make([]float32, rows*n)
+				s.MatMul(out, n, a, 0, rows, w, 0, n)
+				for i, v := range out {
+					if (v != v) != (i/n == 3) {
+						t.Fatalf("%s %s: %g in row %d, output %d is %g", s.Name, typeNames[typ], bad, i/n, i%n, v)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestSetsAgree: assembly sets of one architecture give the same bits, so that
 // answers do not depend on how new the processor is.
 func TestSetsAgree(t *testing.T) {

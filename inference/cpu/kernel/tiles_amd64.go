@@ -18,7 +18,7 @@ func quantMatMul(tiles *quantTiles, dst []float32, stride int, a *Acts, rlo, rhi
 	whole := clo + (chi-clo)/PackRows*PackRows
 	panel := max(1, panelBytes/w.strip) * PackRows
 	for c := clo; c < whole; c += panel {
-		strips := (min(panel, whole-c)) / PackRows
+		strips := min(panel, whole-c) / PackRows
 		for r := rlo; r < rhi; {
 			r += tiles.run(dst[r*stride+c:], stride, a, r, rhi, w, c, strips)
 		}
