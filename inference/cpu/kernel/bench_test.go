@@ -128,3 +128,22 @@ func BenchmarkVector(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkPack is the repacking of weights at load, in weights a nanosecond.
+func BenchmarkPack(b *testing.B) {
+	for _, typ := range quantTypes {
+		b.Run(typeNames[typ], func(b *testing.B) {
+			src := randomWeights(newRand(1), typ, 256, 1536)
+			m, err := New(typ, 256, 1536)
+			if err != nil {
+				b.Fatal(err)
+			}
+			for b.Loop() {
+				if err := m.Fill(0, 256, src); err != nil {
+					b.Fatal(err)
+				}
+			}
+			rate(b, 256*1536, float64(len(src)))
+		})
+	}
+}

@@ -2,53 +2,50 @@ package kernel
 
 import "encoding/binary"
 
-// rowBlock is the part of one row that a header covers, as the file has it.
+// rowBlock is the part of one row that a header covers, up to eight blocks of 32
+// columns, on its way from the file to a strip.
 type rowBlock struct {
 	d, m uint16    // IEEE half
-	s    [16]uint8 // integer scales, two a block of 32 when the layout has two (int8 then)
+	s    [16]uint8 // integer scales, two a block when the layout has two (int8 then)
 	ms   [8]uint8  // integer mins
-	q    [256]uint8
+
+	// Codes of four and five bits: column c is the low nibble of byte c, column
+	// c+16 the high one, and bit c of fifth the fifth bit of column c.
+	nibbles [8][16]uint8
+	fifth   [8]uint32
+	// Codes of eight bits.
+	bytes [8][32]uint8
 }
 
 // parse reads one GGUF block of the type. The bit orders are ggml's
 // (ggml-common.h, block_q4_0 and following).
 func (b *rowBlock) parse(t Type, src []byte) {
-	u16 := binary.LittleEndian.Uint16
+	u16, u32 := binary.LittleEndian.Uint16, binary.LittleEndian.Uint32
+	b.d, b.m = u16(src), u16(src[2:])
 	switch t {
 	case Q4_0:
-		b.d = u16(src)
-		b.nibbles(src[2:18], 0)
+		copy(b.nibbles[0][:], src[2:18])
 	case Q4_1:
-		b.d, b.m = u16(src), u16(src[2:])
-		b.nibbles(src[4:20], 0)
+		copy(b.nibbles[0][:], src[4:20])
 	case Q5_0:
-		b.d = u16(src)
-		b.nibbles(src[6:22], binary.LittleEndian.Uint32(src[2:]))
+		b.fifth[0] = u32(src[2:])
+		copy(b.nibbles[0][:], src[6:22])
 	case Q5_1:
-		b.d, b.m = u16(src), u16(src[2:])
-		b.nibbles(src[8:24], binary.LittleEndian.Uint32(src[4:]))
+		b.fifth[0] = u32(src[4:])
+		copy(b.nibbles[0][:], src[8:24])
 	case Q8_0:
-		b.d = u16(src)
-		copy(b.q[:32], src[2:34])
+		copy(b.bytes[0][:], src[2:34])
 	case Q4_K:
-		b.d, b.m = u16(src), u16(src[2:])
 		b.scalesK(src[4:16])
-		b.nibblesK(src[16:144], nil)
+		b.nibblesK(src[16:144])
 	case Q5_K:
-		b.d, b.m = u16(src), u16(src[2:])
 		b.scalesK(src[4:16])
-		b.nibblesK(src[48:176], src[16:48])
+		b.fifthK(src[16:48])
+		b.nibblesK(src[48:176])
 	case Q6_K:
-		b.sixes(src)
-	}
-}
-
-// nibbles reads 16 bytes: low nibbles are columns 0–15, high ones 16–31; bit c
-// of high is the fifth bit of column c.
-func (b *rowBlock) nibbles(qs []byte, high uint32) {
-	for j, x := range qs {
-		b.q[j] = x&15 | uint8(high>>j&1)<<4
-		b.q[j+16] = x>>4 | uint8(high>>(j+16)&1)<<4
+		b.d = u16(src[208:])
+		copy(b.s[:], src[192:208])
+		b.sixes(src[:128], src[128:192])
 	}
 }
 
@@ -61,31 +58,36 @@ func (b *rowBlock) scalesK(p []byte) {
 	}
 }
 
-// nibblesK reads 128 bytes, each 32 of them two blocks of 32 columns, with the
-// fifth bits of block i in bit i of high.
-func (b *rowBlock) nibblesK(qs, high []byte) {
-	for i := range 8 {
-		out, in := b.q[32*i:32*i+32], qs[32*(i/2):]
-		for j := range out {
-			out[j] = in[j] >> (4 * (i % 2)) & 15
-			if high != nil {
-				out[j] |= high[j] >> i & 1 << 4
-			}
+// nibblesK reads 128 bytes, each 32 of them two blocks of 32 columns: the low
+// nibbles are the first.
+func (b *rowBlock) nibblesK(qs []byte) {
+	for i := range b.nibbles {
+		in, shift := qs[32*(i/2):][:32], 4*(i%2)
+		for j := range 16 {
+			b.nibbles[i][j] = in[j]>>shift&15 | in[j+16]>>shift&15<<4
 		}
 	}
 }
 
-// sixes reads a Q6_K block; codes become signed (q−32).
-func (b *rowBlock) sixes(src []byte) {
-	low, high := src[:128], src[128:192]
-	copy(b.s[:], src[192:208])
-	b.d = binary.LittleEndian.Uint16(src[208:])
-	for i := range 8 { // block i: half n = i/4, quarter k = i%4
+// fifthK reads 32 bytes: bit i of byte c is the fifth bit of column c of block i.
+func (b *rowBlock) fifthK(high []byte) {
+	clear(b.fifth[:])
+	for c, x := range high {
+		for i := range b.fifth {
+			b.fifth[i] |= uint32(x>>i&1) << c
+		}
+	}
+}
+
+// sixes reads the low nibbles and high pairs of a Q6_K block; codes become
+// signed (q−32).
+func (b *rowBlock) sixes(low, high []byte) {
+	for i := range b.bytes { // half n = i/4 of the block, quarter k = i%4 of that
 		n, k := i/4, i%4
-		lo, hi := low[64*n+32*(k%2):], high[32*n:]
-		for j := range 32 {
+		lo, hi := low[64*n+32*(k%2):][:32], high[32*n:][:32]
+		for j := range b.bytes[i] {
 			q := lo[j]>>(4*(k/2))&15 | hi[j]>>(2*k)&3<<4
-			b.q[32*i+j] = q - 32
+			b.bytes[i][j] = q - 32
 		}
 	}
 }

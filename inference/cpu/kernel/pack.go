@@ -28,22 +28,32 @@ func (l *layout) put(dst []byte, b *rowBlock, i, lane int) {
 	if l.subs > 0 && l.mins {
 		dst[l.subs*PackRows+lane] = b.ms[i]
 	}
-	codes := dst[l.scales():]
-	q := b.q[i*BlockCols : (i+1)*BlockCols]
+	codes := dst[l.scales()+4*lane:]
 	if l.bits == 8 {
-		for c, v := range q {
-			codes[32*(c/4)+4*lane+c%4] = v
-		}
+		spreadWords(codes, b.bytes[i][:])
 		return
 	}
-	for c := range 16 {
-		codes[32*(c/4)+4*lane+c%4] = q[c]&15 | q[c+16]<<4
-	}
+	spreadWords(codes, b.nibbles[i][:])
 	if l.bits == 5 {
-		for c, v := range q {
-			codes[128+4*lane+c%4] |= v >> 4 << (c / 4)
+		for j := range 4 {
+			codes[128+j] = everyFourth(b.fifth[i] >> j)
 		}
 	}
+}
+
+// spreadWords writes every four bytes of src 32 bytes apart.
+func spreadWords(dst, src []byte) {
+	for g := 0; g < len(src); g += 4 {
+		binary.NativeEndian.PutUint32(dst[8*g:], binary.NativeEndian.Uint32(src[g:]))
+	}
+}
+
+// everyFourth gathers bits 0, 4, 8 … 28 of x.
+func everyFourth(x uint32) uint8 {
+	x &= 0x11111111
+	x = (x | x>>3) & 0x03030303
+	x = (x | x>>6) & 0x000f000f
+	return uint8(x | x>>12)
 }
 
 // laneBlock is one row's part of a packed block, as the kernels see it:
