@@ -16,23 +16,23 @@ package kernel
 //	bits 4   at byte 32·(c%16/4) + 4r + c%4, low nibble for c < 16, else high
 //	bits 5   as bits 4, with the fifth bit in bit c/4 of byte 128 + 4r + c%4
 //
-// The value of a code q is d·s·q + min with s = 1 without integer scales and
-// min = bias·d, m or −m·ms (integer mins). Every d, m, s is stored exactly as
+// The value of a code q is d·s·(q − zero) + min with s = 1 without integer scales
+// and min = m, −m·ms with integer mins, or 0. Every d, m, s is stored exactly as
 // the file has it.
 type layout struct {
-	bits   int     // 4, 5 (unsigned) or 8 (signed)
-	per    int     // blocks a header
-	mins   bool    // the header has m
-	subs   int     // integer scales a row and block: 0, 1, or 2 (one for 16 columns)
-	bias   float32 // min = bias·d where there is no m
-	srcLen int     // bytes of the GGUF block that a header's columns come from
+	bits   int  // 4, 5 (unsigned) or 8 (signed)
+	per    int  // blocks a header
+	mins   bool // the header has m
+	subs   int  // integer scales a row and block: 0, 1, or 2 (one for 16 columns)
+	zero   int8 // the code of value 0 where there are no mins
+	srcLen int  // bytes of the GGUF block that a header's columns come from
 }
 
 // layouts maps the quantised types to their execution format.
 var layouts = map[Type]layout{
-	Q4_0: {bits: 4, per: 1, bias: -8, srcLen: 18},
+	Q4_0: {bits: 4, per: 1, zero: 8, srcLen: 18},
 	Q4_1: {bits: 4, per: 1, mins: true, srcLen: 20},
-	Q5_0: {bits: 5, per: 1, bias: -16, srcLen: 22},
+	Q5_0: {bits: 5, per: 1, zero: 16, srcLen: 22},
 	Q5_1: {bits: 5, per: 1, mins: true, srcLen: 24},
 	Q8_0: {bits: 8, per: 1, srcLen: 34},
 	Q4_K: {bits: 4, per: 8, mins: true, subs: 1, srcLen: 144},

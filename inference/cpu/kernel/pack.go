@@ -57,7 +57,8 @@ func everyFourth(x uint32) uint8 {
 }
 
 // laneBlock is one row's part of a packed block, as the kernels see it:
-// value = d·s·q + min, s being s[0] for the first 16 columns and s[1] after.
+// value = d·s·q + min, s being s[0] for the first 16 columns and s[1] after, and q
+// signed.
 type laneBlock struct {
 	d, min float32
 	s      [2]int32
@@ -67,7 +68,7 @@ type laneBlock struct {
 // lane reads the part of one row from block i of a group.
 func (l *layout) lane(b *laneBlock, group []byte, i, lane int) {
 	b.d = f32FromF16(binary.LittleEndian.Uint16(group[2*lane:]))
-	b.min = l.bias * b.d
+	b.min = 0
 	if l.mins {
 		b.min = f32FromF16(binary.LittleEndian.Uint16(group[2*(PackRows+lane):]))
 	}
@@ -82,6 +83,9 @@ func (l *layout) lane(b *laneBlock, group []byte, i, lane int) {
 		b.s = [2]int32{int32(int8(blk[lane])), int32(int8(blk[PackRows+lane]))}
 	}
 	l.codes(&b.q, blk[l.scales():], lane)
+	for c := range b.q {
+		b.q[c] -= l.zero
+	}
 }
 
 func (l *layout) codes(q *[BlockCols]int8, codes []byte, lane int) {
@@ -113,13 +117,10 @@ func (m *Matrix) rowQuant(dst []float32, r int) {
 		lay.lane(&b, group, blk%lay.per, r%PackRows)
 		out := dst[blk*BlockCols : (blk+1)*BlockCols]
 		for c := range out {
-			x := b.d * float32(b.s[c/16]) * float32(b.q[c])
+			out[c] = b.d * float32(b.s[c/16]) * float32(b.q[c])
 			if lay.mins {
-				x += b.min
-			} else if lay.bias != 0 {
-				x = b.d * (float32(b.q[c]) + lay.bias)
+				out[c] += b.min
 			}
-			out[c] = x
 		}
 	}
 }

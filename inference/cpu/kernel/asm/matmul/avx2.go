@@ -22,9 +22,9 @@ func avx2() isa {
 	}
 	shapes := []shape{{1, 1}, {2, 1}, {4, 1}}
 	return isa{name: "avx2", codes: (*tile).avx2Codes, own: avx2Constants, shapes: shapes, formats: []format{
-		{name: "Q4_0", bits: 4, per: 1, bias: emit.FillF32("bias8", -8)},
+		{name: "Q4_0", bits: 4, per: 1, zero: 8},
 		{name: "Q4_1", bits: 4, per: 1, mins: true},
-		{name: "Q5_0", bits: 5, per: 1, bias: emit.FillF32("bias16", -16)},
+		{name: "Q5_0", bits: 5, per: 1, zero: 16},
 		{name: "Q5_1", bits: 5, per: 1, mins: true},
 		{name: "Q8_0", bits: 8, per: 1},
 		{name: "Q4_K", bits: 4, per: 8, mins: true, subs: 1},
@@ -50,6 +50,12 @@ func (t *tile) avx2Codes(off int) {
 		t.fives(off, codes)
 	case 8:
 		t.bytes(off, codes)
+	}
+	if t.zero == 0 {
+		return
+	}
+	for r, sum := range t.iacc {
+		VPADDD(t.offset(r), sum, sum)
 	}
 }
 

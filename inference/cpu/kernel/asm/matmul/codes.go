@@ -1,6 +1,8 @@
 package main
 
 import (
+	"math/bits"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -24,7 +26,7 @@ func (t *tile) or(a, b, dst Op) {
 	VPOR(a, b, dst)
 }
 
-func (t *tile) zero(regs ...reg.VecVirtual) {
+func (t *tile) zeros(regs ...reg.VecVirtual) {
 	for _, r := range regs {
 		if t.wide {
 			VPXORD(r, r, r)
@@ -65,8 +67,11 @@ func (t *tile) addFifth(q, fifth reg.VecVirtual, g int) {
 func (t *tile) accumulate(off int) {
 	d, min := make([]reg.VecVirtual, t.strips), make([]reg.VecVirtual, t.strips)
 	for s := range d {
-		d[s], min[s] = YMM(), t.minimum(s, off)
+		d[s] = YMM()
 		VCVTPH2PS(t.weights(t.head, s, 0), d[s])
+		if t.mins {
+			min[s] = t.minimum(s, off)
+		}
 	}
 	for r := range t.rows {
 		big := YMM()
@@ -77,7 +82,7 @@ func (t *tile) accumulate(off int) {
 			VCVTDQ2PS(t.iacc[i], t.iacc[i])
 			VFMADD231PS(scale, t.iacc[i], t.facc[i])
 		}
-		if t.hasMin() {
+		if t.mins {
 			t.addMin(r, min)
 		}
 	}
@@ -98,18 +103,22 @@ func (t *tile) addMin(r int, min []reg.VecVirtual) {
 // minimum is the min of the eight rows (its negative for the K formats).
 func (t *tile) minimum(strip, off int) reg.VecVirtual {
 	m := YMM()
-	switch {
-	case t.mins && t.subs > 0:
+	VCVTPH2PS(t.weights(t.head, strip, 16), m)
+	if t.subs > 0 {
 		ints := YMM()
 		VPMOVZXBD(t.weights(t.w, strip, off+8*t.subs), ints)
 		VCVTDQ2PS(ints, ints)
-		VCVTPH2PS(t.weights(t.head, strip, 16), m)
 		VMULPS(ints, m, m)
-	case t.mins:
-		VCVTPH2PS(t.weights(t.head, strip, 16), m)
-	case t.hasMin():
-		VCVTPH2PS(t.weights(t.head, strip, 0), m)
-		VMULPS(t.bias, m, m)
 	}
 	return m
+}
+
+// offset is −zero·ΣQ of a row's block, from O = −128·ΣQ.
+func (t *tile) offset(r int) reg.VecVirtual {
+	v := YMM()
+	VPBROADCASTD(t.s.At(r, 0), v)
+	if t.zero < 128 {
+		VPSRAD(Imm(uint64(bits.TrailingZeros(128/uint(t.zero)))), v, v)
+	}
+	return v
 }

@@ -17,20 +17,17 @@ type format struct {
 	per  int
 	mins bool
 	subs int
-	bias Mem // eight floats, when min = bias·d
-
-	// offset starts integer sums from O, which makes up for 128 in the codes.
-	offset bool
+	// zero is what was added to make codes unsigned: 8, 16, 128 or nothing.
+	// Integer sums make up for it with O.
+	zero int
 }
-
-func (f *format) hasMin() bool { return f.mins || f.bias.Symbol.Name != "" }
 
 // perBlock is the argument with what the kernel wants of a block beside D.
 func (f *format) perBlock() string {
-	if f.offset {
-		return "o"
+	if f.mins {
+		return "s"
 	}
-	return "s"
+	return "o"
 }
 
 func (f *format) header() int {
@@ -106,7 +103,7 @@ func (t *tile) generate() {
 
 	Label("strip")
 	t.facc = emit.YMMs(t.rows * t.strips)
-	t.zero(t.facc...)
+	t.zeros(t.facc...)
 	groups := emit.Ptr("groups")
 	Label("group")
 	t.head = t.w

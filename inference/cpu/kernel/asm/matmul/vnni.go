@@ -19,18 +19,18 @@ func vnni() isa {
 	sign = emit.Fill32("sign", 0x80808080)
 	shapes := []shape{{1, 1}, {2, 1}, {4, 1}, {4, 2}}
 	return isa{name: "vnni", codes: (*tile).vnniCodes, own: vnniConstants, wide: true, shapes: shapes, formats: []format{
-		{name: "Q4_0", bits: 4, per: 1, bias: emit.FillF32("bias8", -8)},
+		{name: "Q4_0", bits: 4, per: 1, zero: 8},
 		{name: "Q4_1", bits: 4, per: 1, mins: true},
-		{name: "Q5_0", bits: 5, per: 1, bias: emit.FillF32("bias16", -16)},
+		{name: "Q5_0", bits: 5, per: 1, zero: 16},
 		{name: "Q5_1", bits: 5, per: 1, mins: true},
-		{name: "Q8_0", bits: 8, per: 1, offset: true},
+		{name: "Q8_0", bits: 8, per: 1, zero: 128},
 		{name: "Q4_K", bits: 4, per: 8, mins: true, subs: 1},
 		{name: "Q5_K", bits: 5, per: 8, mins: true, subs: 1},
 	}}
 }
 
 func vnniConstants(t *tile) []Mem {
-	if t.offset {
+	if t.bits == 8 {
 		return []Mem{sign}
 	}
 	return nil
@@ -58,14 +58,17 @@ func (t *tile) vnniCodes(off int) {
 	}
 }
 
-// start sets the sums to zero or to O.
+// start sets the sums to zero or to the offset, which strips share.
 func (t *tile) start() {
-	if !t.offset {
-		t.zero(t.iacc...)
+	if t.zero == 0 {
+		t.zeros(t.iacc...)
 		return
 	}
-	for i, sum := range t.iacc {
-		VPBROADCASTD(t.s.At(i%t.rows, 0), sum)
+	for r := range t.rows {
+		o := t.offset(r)
+		for s := range t.strips {
+			VMOVAPS(o, t.iacc[s*t.rows+r])
+		}
 	}
 }
 
