@@ -31,13 +31,17 @@ func (in *input) prepare(rows, cols int, outs []output) {
 	}
 }
 
-// row is where the float values of a row are made.
+// row is the float32 form of a row, and where its norm is made.
 func (in *input) row(r int) []float32 { return in.floats[r*in.cols : (r+1)*in.cols] }
 
-// seal quantises a row once its float values are there.
-func (in *input) seal(set *kernel.Set, r int) {
+// take makes x the row r of the input, in the forms that will be read. x may be
+// the row itself.
+func (in *input) take(set *kernel.Set, r int, x []float32) {
 	if in.quantized {
-		set.Quantize(&in.acts, r, in.row(r))
+		set.Quantize(&in.acts, r, x)
+	}
+	if in.plain {
+		copy(in.row(r), x)
 	}
 }
 

@@ -41,16 +41,13 @@ type rowOps struct {
 	half       halfRows
 }
 
-// normalise is dst = n(x); dst may be x.
+// normalise is dst = n(x) for a norm that is there; dst may be x.
 func (b *Backend) normalise(dst, x []float32, n *model.Norm) {
-	switch {
-	case n.Gain == nil:
-		copy(dst, x)
-	case n.Shift == nil:
+	if n.Shift == nil {
 		b.set.RMSNorm(dst, x, values(n.Gain), n.Eps)
-	default:
-		b.set.LayerNorm(dst, x, values(n.Gain), values(n.Shift), n.Eps)
+		return
 	}
+	b.set.LayerNorm(dst, x, values(n.Gain), values(n.Shift), n.Eps)
 }
 
 // embedRows looks the step's tokens up.
@@ -80,31 +77,34 @@ func (o *normRows) row(b *Backend, r int) {
 	if o.index != nil {
 		from = int(o.index[r])
 	}
-	b.normalise(b.input.row(r), o.x.row(from), &o.n)
-	b.input.seal(b.set, r)
+	x := o.x.row(from)
+	if o.n.Gain != nil {
+		b.normalise(b.input.row(r), x, &o.n)
+		x = b.input.row(r)
+	}
+	b.input.take(b.set, r, x)
 }
 
 // gateRows makes act(gate)·up the input of the product that follows.
 type gateRows struct{ act model.Activation }
 
 func (o *gateRows) row(b *Backend, r int) {
-	dst, gate, up := b.input.row(r), b.gate.row(r), b.up.row(r)
+	gate, up := b.gate.row(r), b.up.row(r)
 	if o.act == model.GELUTanh {
-		b.set.GELUTanhMul(dst, gate, up)
+		b.set.GELUTanhMul(gate, gate, up)
 	} else {
-		b.set.SiLUMul(dst, gate, up)
+		b.set.SiLUMul(gate, gate, up)
 	}
-	b.input.seal(b.set, r)
+	b.input.take(b.set, r, gate)
 }
 
 // geluRows makes gelu(up) the input of the product that follows.
 type geluRows struct{}
 
 func (o *geluRows) row(b *Backend, r int) {
-	dst := b.input.row(r)
-	copy(dst, b.up.row(r))
-	b.set.GELU(dst)
-	b.input.seal(b.set, r)
+	up := b.up.row(r)
+	b.set.GELU(up)
+	b.input.take(b.set, r, up)
 }
 
 // addNormRows is x += n(hidden).

@@ -4,12 +4,13 @@ It shares no code with the engine: it reads GGUF files by itself, turns every
 weight into float32 and computes the published formulas with full score
 matrices. The golden files beside it are its output:
 
-    python3 reference.py smollm2 SmolLM2-135M-Instruct.Q4_1.gguf prompts.json > smollm2_golden.json
+    python3 reference.py smollm2 SmolLM2-135M-Instruct.Q4_1.gguf CASES > smollm2_golden.json
     python3 reference.py tiny > tiny_golden.json
     python3 reference.py tinybert > tinybert_golden.json
-    python3 reference.py embed MODEL texts.json > ../../encode/testdata/NAME_golden.json
+    python3 reference.py embed MODEL CASES > ../../encode/testdata/NAME_golden.json
 
-texts.json of the last holds [{"text", "tokens"}]; MODEL is a GGUF file or a Hugging Face folder.
+CASES is a golden file made before, whose texts and tokens are taken again. MODEL is a
+GGUF file (multilingual-e5-small) or a Hugging Face folder (all-MiniLM-L6-v2).
 """
 import json
 import math
@@ -414,11 +415,11 @@ def main():
                          "scores": [num(x) for x in m.score(tokens, second)]})
     elif sys.argv[1] == "embed":
         m = Encoder(Folder(sys.argv[2]) if os.path.isdir(sys.argv[2]) else Gguf(sys.argv[2]))
-        for case in json.load(open(sys.argv[3])):
+        for case in json.load(open(sys.argv[3]))["cases"]:
             rows.append({**case, "vector": [round(float(x), 6) for x in m.embed(case["tokens"])]})
     else:
         m = Decoder(Gguf(sys.argv[2]))
-        for tokens in json.load(open(sys.argv[3])):
+        for tokens in [case["tokens"] for case in json.load(open(sys.argv[3]))["cases"]]:
             m.reset()
             logits = m.forward(tokens)
             rows.append({"tokens": tokens, **sample(logits), "greedy": greedy(m, logits, 48)})

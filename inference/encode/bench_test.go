@@ -1,0 +1,31 @@
+package encode_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"ragd/inference/cpu"
+	"ragd/inference/encode"
+)
+
+// Passages of 20 to 240 tokens, as a chunker makes them, on multilingual-e5-small.
+func BenchmarkPassages(b *testing.B) {
+	e := open(b, "multilingual-e5-small", cpu.Config{}, encode.Config{})
+	texts := make([]string, 32)
+	for i := range texts {
+		texts[i] = strings.Repeat("The clerk writes down every ship that enters. 배의 이름과 짐을 적는다. ", 1+i%10)
+	}
+	tokens := 0
+	for b.Loop() {
+		results, err := e.EmbedPassages(context.Background(), texts)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for i := range results {
+			tokens += results[i].Tokens
+		}
+	}
+	b.ReportMetric(float64(len(texts)*b.N)/b.Elapsed().Seconds(), "passages/s")
+	b.ReportMetric(float64(tokens)/b.Elapsed().Seconds(), "tok/s")
+}
