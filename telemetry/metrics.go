@@ -8,13 +8,14 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// metrics are the instruments of a process. Labels are bounded: stage, outcome
-// and model only, never an id, a question or a tenant.
+// metrics are the instruments of the question road. Labels are bounded: route,
+// stage, outcome, model, reason; never an id, a question or a tenant.
 type metrics struct {
 	request, ttft, stage                   metric.Float64Histogram
 	serverDuration, serverTTFT, serverTPOT metric.Float64Histogram
 	input, output, retrieved, used         metric.Int64Histogram
 	cached                                 metric.Int64Counter
+	droppedTokens, droppedChunks           metric.Int64Counter
 }
 
 var (
@@ -26,7 +27,9 @@ var (
 	stageBuckets = []float64{
 		.001, .002, .004, .008, .016, .032, .064, .128, .256, .512, 1.024, 2.048, 4.096, 8.192, 16.384, 32.768, 81.92,
 	}
-	countBuckets = []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768}
+	// Doubling from a quarter of a second to about nine hours.
+	ingestBuckets = []float64{.25, .5, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768}
+	countBuckets  = []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768}
 )
 
 func newMetrics(m metric.Meter) (*metrics, error) {
@@ -41,8 +44,11 @@ func newMetrics(m metric.Meter) (*metrics, error) {
 		errs = append(errs, err)
 		return h
 	}
-	cached, err := m.Int64Counter(metricCachedTokens, metric.WithUnit("{token}"), metric.WithDescription("prompt tokens found in the prefix cache"))
-	errs = append(errs, err)
+	total := func(name, unit, what string) metric.Int64Counter {
+		c, err := m.Int64Counter(name, metric.WithUnit(unit), metric.WithDescription(what))
+		errs = append(errs, err)
+		return c
+	}
 	out := &metrics{
 		request:        seconds(metricRequestDuration, "whole request, receipt to last byte", stageBuckets),
 		ttft:           seconds(metricTTFT, "receipt to first token written", ttftBuckets),
@@ -54,13 +60,15 @@ func newMetrics(m metric.Meter) (*metrics, error) {
 		output:         count(metricOutputTokens, "{token}", "generated tokens of a request"),
 		retrieved:      count(metricRetrieved, "{chunk}", "chunks retrieved for a request"),
 		used:           count(metricUsed, "{chunk}", "chunks presented to the model"),
-		cached:         cached,
+		cached:         total(metricCachedTokens, "{token}", "prompt tokens found in the prefix cache"),
+		droppedTokens:  total(metricDroppedTokens, "{token}", "tokens of retrieved chunks that were not presented, by reason"),
+		droppedChunks:  total(metricDroppedChunks, "{chunk}", "retrieved chunks that were not presented, by reason"),
 	}
 	return out, errors.Join(errs...)
 }
 
-func (m *metrics) record(ctx context.Context, t Timings, s Summary) {
-	outcome := metric.WithAttributes(attribute.String("outcome", string(s.Outcome)))
+func (m *metrics) record(ctx context.Context, route string, t Timings, s Summary) {
+	outcome := metric.WithAttributes(attribute.String("route", route), attribute.String("outcome", string(s.Outcome)))
 	m.request.Record(ctx, t.Total.Seconds(), outcome)
 	for _, r := range t.Rows() {
 		if r.Duration > 0 {
@@ -72,6 +80,11 @@ func (m *metrics) record(ctx context.Context, t Timings, s Summary) {
 	}
 	m.retrieved.Record(ctx, int64(s.RetrievedChunks))
 	m.used.Record(ctx, int64(s.UsedChunks))
+	for _, d := range s.Dropped {
+		reason := metric.WithAttributes(attribute.String("reason", d.Reason))
+		m.droppedTokens.Add(ctx, int64(d.Tokens), reason)
+		m.droppedChunks.Add(ctx, int64(d.Chunks), reason)
+	}
 	if t.LLMTTFT > 0 {
 		m.recordGeneration(ctx, t, s)
 	}
@@ -87,35 +100,4 @@ func (m *metrics) recordGeneration(ctx context.Context, t Timings, s Summary) {
 	m.input.Record(ctx, int64(s.InputTokens), model)
 	m.output.Record(ctx, int64(s.OutputTokens), model)
 	m.cached.Add(ctx, int64(s.CachedTokens), model)
-}
-
-// EngineStats is a snapshot that the gauges read.
-type EngineStats struct {
-	Queued, Running, BlocksUsed, BlocksFree int
-	PrefixHitTokens                         int64
-}
-
-// WatchEngine registers gauges that call read at each collection.
-func (t *Telemetry) WatchEngine(read func() EngineStats) error {
-	m := t.meter
-	var errs []error
-	gauge := func(name, what string) metric.Int64ObservableGauge {
-		g, err := m.Int64ObservableGauge(name, metric.WithDescription(what))
-		errs = append(errs, err)
-		return g
-	}
-	queue, running := gauge(metricQueueDepth, "requests waiting"), gauge(metricRunning, "requests being computed")
-	used, free := gauge(metricBlocksUsed, "KV cache blocks in use"), gauge(metricBlocksFree, "KV cache blocks free")
-	hits, err := m.Int64ObservableCounter(metricPrefixHits, metric.WithUnit("{token}"), metric.WithDescription("tokens reused from the prefix cache"))
-	errs = append(errs, err)
-	_, err = m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		s := read()
-		o.ObserveInt64(queue, int64(s.Queued))
-		o.ObserveInt64(running, int64(s.Running))
-		o.ObserveInt64(used, int64(s.BlocksUsed))
-		o.ObserveInt64(free, int64(s.BlocksFree))
-		o.ObserveInt64(hits, s.PrefixHitTokens)
-		return nil
-	}, queue, running, used, free, hits)
-	return errors.Join(append(errs, err)...)
 }

@@ -39,16 +39,22 @@ type Summary struct {
 	CachedTokens    int
 	RetrievedChunks int
 	UsedChunks      int
+	// Prompt is the token ledger of the rendered prompt, Dropped what was left
+	// out of it by reason.
+	Prompt  PromptTokens
+	Dropped []Dropped
 	// Question and Answer are recorded only when the operator asked for content.
 	Question, Answer string
 }
 
-// End closes the root span, feeds the metrics and writes the log row, all from
-// the same Timings. It must be called once, whatever happened.
+// End closes the root span, feeds the metrics, writes the log row and keeps the
+// record for the latency page, all from the same Timings. It must be called once, whatever happened.
 func (r *Request) End(ctx context.Context, t Timings, s Summary) {
 	r.endRoot(t, s)
-	r.t.metrics.record(ctx, t, s)
+	r.t.metrics.record(ctx, r.route, t, s)
 	r.logRow(ctx, t, s)
+	r.keep(t, s)
+	r.t.active.Add(-1)
 }
 
 func (r *Request) endRoot(t Timings, s Summary) {

@@ -16,10 +16,12 @@ import (
 type Request struct {
 	t        *Telemetry
 	root     trace.Span
+	route    string
 	received time.Time
 
 	mu         sync.Mutex
 	stage      [stages]time.Duration
+	ran        []run
 	firstWrite time.Time
 	engine     EngineTimes
 	model      string
@@ -36,7 +38,8 @@ type EngineTimes struct {
 // at the given time.
 func (t *Telemetry) Begin(ctx context.Context, name string, received time.Time) (context.Context, *Request) {
 	ctx, root := t.tracer.Start(ctx, name, trace.WithTimestamp(received), trace.WithSpanKind(trace.SpanKindServer))
-	return ctx, &Request{t: t, root: root, received: received}
+	t.active.Add(1)
+	return ctx, &Request{t: t, root: root, route: name, received: received, ran: make([]run, 0, typicalRuns)}
 }
 
 // TraceID is the request's trace id in hex; it is set even when nothing is exported.
@@ -54,15 +57,42 @@ func (r *Request) Begin(ctx context.Context, s Stage, subject string) (context.C
 		trace.WithAttributes(stageAttributes(s, subject)...))
 	return ctx, func(err error) {
 		end := time.Now()
-		r.add(s, end.Sub(start))
+		r.add(s, start, end)
 		endSpan(span, err, end)
 	}
 }
 
-func (r *Request) add(s Stage, d time.Duration) {
+// run is one run of a stage.
+type run struct {
+	stage    Stage
+	from, to time.Time
+}
+
+const (
+	// typicalRuns is how often stages run in one question: pack runs twice.
+	typicalRuns = int(stages) + 1
+	// maxRuns bounds what one request keeps for its waterfall.
+	maxRuns = 64
+)
+
+func (r *Request) add(s Stage, from, to time.Time) {
 	r.mu.Lock()
-	r.stage[s] += d
+	r.stage[s] += to.Sub(from)
+	if len(r.ran) < maxRuns {
+		r.ran = append(r.ran, run{s, from, to})
+	}
 	r.mu.Unlock()
+}
+
+// intervals lists the runs of the stages, from the receipt of the request.
+func (r *Request) intervals() []Interval {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := make([]Interval, len(r.ran))
+	for i, s := range r.ran {
+		out[i] = Interval{Stage: s.stage.String(), StartMS: ms(s.from.Sub(r.received)), MS: ms(s.to.Sub(s.from))}
+	}
+	return out
 }
 
 // FirstWrite marks the moment the first token of the answer was written to the
@@ -104,7 +134,7 @@ func (r *Request) interval(ctx context.Context, s Stage, from, to time.Time) {
 	}
 	_, span := r.t.tracer.Start(ctx, s.String(), trace.WithTimestamp(from))
 	span.End(trace.WithTimestamp(to))
-	r.add(s, to.Sub(from))
+	r.add(s, from, to)
 }
 
 // Chat opens the span that holds render, queue, prefill and decode. It is not a

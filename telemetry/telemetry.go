@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -45,6 +46,11 @@ type Telemetry struct {
 	meter    metric.Meter
 	metrics  *metrics
 	registry *prometheus.Registry
+	recent   *recent
+	started  time.Time
+	active   atomic.Int64
+	flow     spanFlow
+	ingest   *ingestMetrics
 }
 
 // New sets up tracing and metrics. Without OTEL_TRACES_EXPORTER or an OTLP
@@ -54,8 +60,8 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (*Telemetry, error) 
 	if err != nil {
 		return nil, err
 	}
-	t := &Telemetry{cfg: cfg, log: log, registry: prometheus.NewRegistry()}
-	if t.tracers, err = newTracers(ctx, cfg, res); err != nil {
+	t := &Telemetry{cfg: cfg, log: log, registry: prometheus.NewRegistry(), recent: newRecent(recentRows), started: time.Now()}
+	if t.tracers, err = newTracers(ctx, cfg, res, &t.flow); err != nil {
 		return nil, err
 	}
 	if t.meters, err = newMeters(ctx, t.registry, res); err != nil {
@@ -63,10 +69,22 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (*Telemetry, error) 
 	}
 	t.tracer = t.tracers.Tracer(scope)
 	t.meter = t.meters.Meter(scope)
-	if t.metrics, err = newMetrics(t.meter); err != nil {
+	if err := t.instruments(); err != nil {
 		return nil, errors.Join(err, t.Shutdown(ctx))
 	}
 	return t, nil
+}
+
+func (t *Telemetry) instruments() error {
+	var err, err2 error
+	t.metrics, err = newMetrics(t.meter)
+	t.ingest, err2 = newIngestMetrics(t.meter)
+	_, err3 := t.meter.Int64ObservableGauge(metricActive, metric.WithUnit("{request}"), metric.WithDescription("requests between receipt and last byte"),
+		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
+			o.Observe(t.active.Load())
+			return nil
+		}))
+	return errors.Join(err, err2, err3, t.flow.watch(t.meter))
 }
 
 func serviceResource(ctx context.Context, version string) (*resource.Resource, error) {
@@ -81,11 +99,7 @@ func serviceResource(ctx context.Context, version string) (*resource.Resource, e
 	return res, nil
 }
 
-// spanQueue holds bursts: the SDK's default of 2,048 spans loses most of a
-// saturated service's spans in silence.
-const spanQueue = 16384
-
-func newTracers(ctx context.Context, cfg Config, res *resource.Resource) (*sdktrace.TracerProvider, error) {
+func newTracers(ctx context.Context, cfg Config, res *resource.Resource, flow *spanFlow) (*sdktrace.TracerProvider, error) {
 	opts := []sdktrace.TracerProviderOption{sdktrace.WithResource(res)}
 	switch {
 	case cfg.SpanExporter != nil:
@@ -96,7 +110,7 @@ func newTracers(ctx context.Context, cfg Config, res *resource.Resource) (*sdktr
 			return nil, fmt.Errorf("telemetry: span exporter: %w", err)
 		}
 		if !autoexport.IsNoneSpanExporter(exp) {
-			opts = append(opts, sdktrace.WithBatcher(exp, sdktrace.WithMaxQueueSize(spanQueue)))
+			opts = append(opts, sdktrace.WithSpanProcessor(flow.batching(exp)))
 		}
 	}
 	return sdktrace.NewTracerProvider(opts...), nil
@@ -137,6 +151,9 @@ func Propagator() propagation.TextMapPropagator {
 
 // TracerProvider is for libraries that make spans of their own (database calls).
 func (t *Telemetry) TracerProvider() trace.TracerProvider { return t.tracers }
+
+// MeterProvider is for libraries that have instruments of their own (database pool).
+func (t *Telemetry) MeterProvider() metric.MeterProvider { return t.meters }
 
 // Meter is for instruments that other packages register.
 func (t *Telemetry) Meter() metric.Meter { return t.meter }

@@ -118,6 +118,7 @@ func (a *asking) summary(err error) telemetry.Summary {
 		AnswerKind: a.res.Kind, FinishReason: a.res.FinishReason,
 		InputTokens: a.res.Usage.InputTokens, OutputTokens: a.res.Usage.OutputTokens, CachedTokens: a.res.Usage.CachedTokens,
 		RetrievedChunks: a.res.RetrievedChunks, UsedChunks: a.res.UsedChunks,
+		Prompt: promptTokens(a.res.Usage.Ledger), Dropped: droppedBy(a.res.Usage.Ledger),
 		Question: a.req.Question, Answer: a.res.Answer,
 	}
 	if a.res.Refused {

@@ -32,6 +32,9 @@ func (a *App) openDatabase(ctx context.Context) error {
 	}
 	a.pool = pool
 	a.onClose(func(context.Context) error { pool.Close(); return nil })
+	if err := otelpgx.RecordStats(pool, otelpgx.WithStatsMeterProvider(a.tel.MeterProvider())); err != nil {
+		return fmt.Errorf("database: pool metrics: %w", err)
+	}
 	if err := migrations.Up(ctx, pool); err != nil {
 		return fmt.Errorf("database: %w", err)
 	}

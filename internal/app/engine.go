@@ -109,7 +109,7 @@ func (a *App) loadAnswerModel(ctx context.Context, path string) (*answerModel, e
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	m.generator = &generator{engine: e, info: modelInfo(f, a.cfg.Models.Answer, dec, e.Window())}
+	m.generator = &generator{engine: e, info: modelInfo(f, a.cfg.Models.Answer, dec, e.Window()), weights: dec.Weights}
 	return m, nil
 }
 
@@ -148,8 +148,9 @@ func modelInfo(f *gguf.File, name string, c model.Config, window int) answer.Mod
 
 // generator is the engine as the question road sees it.
 type generator struct {
-	engine *engine.Engine
-	info   answer.ModelInfo
+	engine  *engine.Engine
+	info    answer.ModelInfo
+	weights int64 // bytes
 }
 
 var _ answer.Generator = (*generator)(nil)
@@ -165,6 +166,7 @@ func (g *generator) stats() telemetry.EngineStats {
 	s := g.engine.Stats()
 	return telemetry.EngineStats{
 		Queued: s.Queued, Running: s.Running, BlocksUsed: s.BlocksUsed, BlocksFree: s.BlocksFree, PrefixHitTokens: s.CachedTokens,
+		PrefillRate: s.PrefillRate, DecodeStep: s.DecodeStep, Weights: g.weights,
 	}
 }
 

@@ -8,11 +8,23 @@ import (
 	"ragd/ingest/chunk"
 	"ragd/ingest/source"
 	"ragd/internal/httpapi"
+	"ragd/telemetry"
 )
 
 // Ingest reads paths of this machine into a collection.
-func (a *App) Ingest(ctx context.Context, req httpapi.IngestRequest, progress func(ingest.Progress)) (ingest.Report, error) {
-	p, err := a.pipeline(req, progress)
+func (a *App) Ingest(ctx context.Context, req httpapi.IngestRequest, progress func(ingest.Progress)) (report ingest.Report, err error) {
+	run := a.tel.BeginIngest()
+	defer func() {
+		run.End(context.WithoutCancel(ctx), telemetry.IngestOutcome{
+			Indexed: report.Indexed, Unchanged: report.Unchanged, Skipped: report.Skipped, Failed: report.Failed, Pruned: report.Pruned,
+		})
+	}()
+	p, err := a.pipeline(req, func(p ingest.Progress) {
+		run.Progress(ctx, telemetry.IngestProgress{Settled: p.Documents, Found: p.Total, Bytes: p.Bytes, Chunks: p.Chunks, Tokens: p.Tokens})
+		if progress != nil {
+			progress(p)
+		}
+	})
 	if err != nil {
 		return ingest.Report{}, err
 	}

@@ -11,6 +11,7 @@ import (
 	"ragd/internal/answer"
 	"ragd/internal/config"
 	"ragd/internal/httpapi"
+	"ragd/internal/webui"
 )
 
 const (
@@ -58,6 +59,7 @@ func (a *App) Serve(ctx context.Context, l net.Listener) error {
 func (a *App) Handler() http.Handler {
 	return httpapi.New(httpapi.Deps{
 		Asker: a.ask, Library: a.store, Ingester: a, Ready: a.Ready, Metrics: a.tel.Handler(), Log: a.log,
+		Latency: webui.Latency(httpapi.LatencyPath), LatencyData: webui.Data(a.tel),
 		Models: []httpapi.Model{
 			{ID: a.cfg.Models.Answer, Object: "model", OwnedBy: "ragd", Role: "answers"},
 			{ID: a.cfg.Models.Embedding, Object: "model", OwnedBy: "ragd", Role: "embeddings"},

@@ -60,9 +60,18 @@ type Deps struct {
 	Ready func(ctx context.Context) error
 	// Metrics serves /metrics.
 	Metrics http.Handler
-	Models  []Model
-	Log     *slog.Logger
+	// Latency serves the page /debug/latency and its assets, which hold no data;
+	// LatencyData serves what the page shows.
+	Latency, LatencyData http.Handler
+
+	Models []Model
+	Log    *slog.Logger
 }
+
+// LatencyPath is where the latency page lies. A browser cannot send a key with
+// the address of a page, so the page itself is open; it asks for the key and
+// sends it when it asks for data.
+const LatencyPath = "/debug/latency"
 
 // Config bounds the server.
 type Config struct {
@@ -94,8 +103,11 @@ func New(deps Deps, cfg Config) http.Handler {
 	})
 	e.GET("/healthz", s.healthz)
 	e.GET("/readyz", s.readyz)
+	e.GET(LatencyPath, gin.WrapH(deps.Latency))
+	e.GET(LatencyPath+"/:file", gin.WrapH(deps.Latency))
 	private := e.Group("/", s.authorize, s.traceContext)
 	private.GET("/metrics", gin.WrapH(deps.Metrics))
+	private.GET(LatencyPath+"/data", gin.WrapH(deps.LatencyData))
 	private.POST("/ask", s.ask)
 	v1 := private.Group("/v1")
 	v1.POST("/search", s.search)

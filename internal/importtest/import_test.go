@@ -46,6 +46,7 @@ var allowed = map[string][]string{
 	"internal/httpapi": {"ingest", "internal/answer", "telemetry"},
 	"internal/client":  {"ingest", "internal/answer"},
 	"internal/config":  {},
+	"internal/webui":   {"telemetry"},
 	"internal/localpg": {},
 	"internal/modelstore": {
 		"inference/gguf", "inference/quant",

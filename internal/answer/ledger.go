@@ -1,0 +1,41 @@
+package answer
+
+import (
+	"ragd/prompt/budget"
+	"ragd/telemetry"
+)
+
+// promptTokens is the ledger as telemetry keeps it.
+func promptTokens(l budget.Ledger) telemetry.PromptTokens {
+	p := telemetry.PromptTokens{
+		Template: l.Template, System: l.System, History: l.History, Tools: l.Tools, Question: l.Question,
+		Evidence: make([]int, len(l.Evidence)),
+	}
+	for i, e := range l.Evidence {
+		p.Evidence[i] = e.Tokens
+	}
+	return p
+}
+
+// reasons is the order in which dropped chunks are summed up.
+var reasons = [...]budget.Reason{
+	budget.Duplicate, budget.BelowThreshold, budget.OverBudget, budget.OverTTFT, budget.MaxChunks, budget.Filtered,
+}
+
+// droppedBy sums up what was not presented, by reason.
+func droppedBy(l budget.Ledger) []telemetry.Dropped {
+	out := []telemetry.Dropped{}
+	for _, reason := range reasons {
+		sum := telemetry.Dropped{Reason: string(reason)}
+		for _, d := range l.Dropped {
+			if d.Reason == reason {
+				sum.Chunks++
+				sum.Tokens += d.Tokens
+			}
+		}
+		if sum.Chunks > 0 {
+			out = append(out, sum)
+		}
+	}
+	return out
+}
