@@ -35,6 +35,7 @@ var allowed = map[string][]string{
 		"inference/gguf", "inference/safetensors", "inference/quant", "inference/tokenizer",
 	},
 	"inference/cpu": {"inference/model", "inference/cpu/kernel", "inference/quant"},
+	"inference/cuda": {"inference/model", "inference/quant"},
 	"inference/encode": {
 		"inference/model", "inference/gguf", "inference/safetensors", "inference/tokenizer", "inference/quant",
 	},

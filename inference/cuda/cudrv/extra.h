@@ -1,0 +1,11 @@
+// What gorgonia.org/cu has no call for.
+#pragma once
+
+#include <cuda.h>
+#include <stddef.h>
+
+// ragd_launch launches with one packed argument buffer.
+CUresult ragd_launch(CUfunction f, unsigned x, unsigned y, unsigned z, unsigned threads, unsigned shared, CUstream s, void *args, size_t size);
+
+// ragd_load_ptx compiles a module and writes the compiler's errors to log.
+CUresult ragd_load_ptx(CUmodule *module, const char *image, char *log, size_t size);
