@@ -2,8 +2,11 @@ package answer
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"ragd/ingest"
 	"ragd/rerank"
@@ -44,12 +47,38 @@ func slice(text string, s ingest.Span) string {
 	return text[s.Start:s.End]
 }
 
-// quotable says whether a sentence can stand alone: headings, fences and table
-// rules are no answers.
+// quotable says whether a sentence can stand alone as an answer: it begins like
+// prose and is mostly words. Headings, fences, table rules, template directives
+// and bare links are not.
 func quotable(text string) bool {
-	return !blank(text) && !strings.HasPrefix(text, "#") && !strings.HasPrefix(text, "```") &&
-		!strings.HasPrefix(text, "~~~") && !strings.HasPrefix(text, "|--") && !strings.HasPrefix(text, "| --")
+	first, _ := utf8.DecodeRuneInString(strings.TrimLeft(text, "*_`\"'“‘([- 0123456789.)"))
+	if !unicode.IsLetter(first) && !unicode.IsDigit(first) {
+		return false
+	}
+	letters, marks := 0, 0
+	for _, r := range withoutLinks(text) {
+		switch {
+		case unicode.IsLetter(r), unicode.IsDigit(r):
+			letters++
+		case !unicode.IsSpace(r):
+			marks++
+		}
+	}
+	return letters >= minQuoteLetters && letters >= minQuoteShare*marks
 }
+
+const (
+	// minQuoteLetters is the least number of letters and digits in a quote: a
+	// short Korean sentence has about as many.
+	minQuoteLetters = 6
+	// minQuoteShare is how many letters stand against each mark.
+	minQuoteShare = 4
+)
+
+// link matches the target of a Markdown link or image, which is no prose.
+var link = regexp.MustCompile(`\]\([^)]*\)|https?://\S+`)
+
+func withoutLinks(text string) string { return link.ReplaceAllString(text, "") }
 
 // sentenceView is a chunk cut down to the sentences that support an answer, each
 // with its neighbours, in the order of the text; gaps are marked by an ellipsis.

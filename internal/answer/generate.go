@@ -74,13 +74,21 @@ func (a *asking) generate(ctx context.Context, mode string) (gen Generated, offs
 
 func (a *asking) answerTokens() int { return or(a.req.budget().AnswerTokens, a.cfg.AnswerTokens) }
 
+// smallPenalty keeps small models from going round in circles, which greedy
+// decoding makes them do.
+const smallPenalty = 1.15
+
 // sampling resolves the request's numbers. Greedy is the default: the same
 // question gets the same answer. Without a seed each request draws its own.
 func (a *asking) sampling() SamplingParams {
 	s := a.req.sampling()
+	penalty := 1.0
+	if a.Generator.Model().Small {
+		penalty = smallPenalty
+	}
 	p := SamplingParams{
 		Temperature: orFloat(s.Temperature, 0), TopP: orFloat(s.TopP, 1), MinP: orFloat(s.MinP, 0),
-		RepetitionPenalty: orFloat(s.RepetitionPenalty, 1), TopK: or(s.TopK, 0),
+		RepetitionPenalty: orFloat(s.RepetitionPenalty, penalty), TopK: or(s.TopK, 0),
 	}
 	if s.Seed != nil {
 		p.Seed = uint64(*s.Seed)

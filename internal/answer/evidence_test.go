@@ -1,0 +1,31 @@
+package answer
+
+import "testing"
+
+func TestQuotable(t *testing.T) {
+	for text, want := range map[string]bool{
+		"The cache is kept in blocks of 16 tokens.":                  true,
+		"백업은 `ragd db dump` 명령으로 만든다.":                               true,
+		"**FastAPI** reads the type of a parameter.":                 true,
+		"- Blocks hold 16 tokens each.":                              true,
+		"3. Restart the server afterwards.":                          true,
+		"14톤까지 들어 올린다.":                                              true,
+		"See [the guide](https://example.org/a/very/long/path?x=1).": true,
+		"# A heading":                    false,
+		"```python":                      false,
+		"|---|---|":                      false,
+		"| a | b |":                      false,
+		"/// note | 참고":                  false,
+		"{* ../../src/tutorial.py *}":    false,
+		"[영문 버전](ENGLISH_VERSION_URL)":   false,
+		"<div class=\"x\">":              false,
+		"https://example.org/somewhere":  false,
+		"---":                            false,
+		"":                               false,
+		"x = a[1] + b[2] * (c - d) / e;": false,
+	} {
+		if got := quotable(text); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
