@@ -9,7 +9,7 @@ type Acts struct {
 	Q          []int8    // rows·cols
 	D          []float32 // one scale a block
 	S          []float32 // one D·ΣQ a block
-	O          []int32   // one −128·ΣQ a block, for kernels that read signed weights as unsigned ones
+	O          []int32   // one −128·ΣQ a block, for weights read as unsigned codes
 }
 
 // Resize makes room for rows × cols values, cols being a multiple of BlockCols.

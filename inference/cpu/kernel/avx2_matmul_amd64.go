@@ -3,24 +3,24 @@ package kernel
 import "unsafe"
 
 // avx2Quant picks the tiles of a quantised type.
-func avx2Quant(t Type) *quantTiles {
+func avx2Quant(t Type) quantTiles {
 	switch t {
 	case Q4_0:
-		return &quantTiles{one: avx2Q4_0x1, two: avx2Q4_0x2, four: avx2Q4_0x4}
+		return quantTiles{one: avx2Q4_0x1, two: avx2Q4_0x2, four: avx2Q4_0x4}
 	case Q4_1:
-		return &quantTiles{one: avx2Q4_1x1, two: avx2Q4_1x2, four: avx2Q4_1x4}
+		return quantTiles{one: avx2Q4_1x1, two: avx2Q4_1x2, four: avx2Q4_1x4}
 	case Q5_0:
-		return &quantTiles{one: avx2Q5_0x1, two: avx2Q5_0x2, four: avx2Q5_0x4}
+		return quantTiles{one: avx2Q5_0x1, two: avx2Q5_0x2, four: avx2Q5_0x4}
 	case Q5_1:
-		return &quantTiles{one: avx2Q5_1x1, two: avx2Q5_1x2, four: avx2Q5_1x4}
+		return quantTiles{one: avx2Q5_1x1, two: avx2Q5_1x2, four: avx2Q5_1x4}
 	case Q8_0:
-		return &quantTiles{one: avx2Q8_0x1, two: avx2Q8_0x2, four: avx2Q8_0x4}
+		return quantTiles{one: avx2Q8_0x1, two: avx2Q8_0x2, four: avx2Q8_0x4}
 	case Q4_K:
-		return &quantTiles{one: avx2Q4_Kx1, two: avx2Q4_Kx2, four: avx2Q4_Kx4}
+		return quantTiles{one: avx2Q4_Kx1, two: avx2Q4_Kx2, four: avx2Q4_Kx4}
 	case Q5_K:
-		return &quantTiles{one: avx2Q5_Kx1, two: avx2Q5_Kx2, four: avx2Q5_Kx4}
+		return quantTiles{one: avx2Q5_Kx1, two: avx2Q5_Kx2, four: avx2Q5_Kx4}
 	}
-	return &quantTiles{one: avx2Q6_Kx1, two: avx2Q6_Kx2, four: avx2Q6_Kx4}
+	return quantTiles{one: avx2Q6_Kx1, two: avx2Q6_Kx2, four: avx2Q6_Kx4}
 }
 
 func avx2MatMul(dst []float32, stride int, a *Acts, rlo, rhi int, w *Matrix, clo, chi int) {
@@ -31,14 +31,14 @@ func avx2MatMul(dst []float32, stride int, a *Acts, rlo, rhi int, w *Matrix, clo
 type floatTile func(dst *float32, stride int, x *float32, xstride int, w *byte, cols int)
 
 // avx2Float picks the tiles of an unquantised type: [rows 1, 2, 4][strips 1, 2].
-func avx2Float(t Type) *[3][2]floatTile {
+func avx2Float(t Type) [3][2]floatTile {
 	switch t {
 	case F16:
-		return &[3][2]floatTile{{avx2F16x1x1, avx2F16x1x2}, {avx2F16x2x1, avx2F16x2x2}, {avx2F16x4x1, avx2F16x4x2}}
+		return [3][2]floatTile{{avx2F16x1x1, avx2F16x1x2}, {avx2F16x2x1, avx2F16x2x2}, {avx2F16x4x1, avx2F16x4x2}}
 	case BF16:
-		return &[3][2]floatTile{{avx2BF16x1x1, avx2BF16x1x2}, {avx2BF16x2x1, avx2BF16x2x2}, {avx2BF16x4x1, avx2BF16x4x2}}
+		return [3][2]floatTile{{avx2BF16x1x1, avx2BF16x1x2}, {avx2BF16x2x1, avx2BF16x2x2}, {avx2BF16x4x1, avx2BF16x4x2}}
 	}
-	return &[3][2]floatTile{{avx2F32x1x1, avx2F32x1x2}, {avx2F32x2x1, avx2F32x2x2}, {avx2F32x4x1, avx2F32x4x2}}
+	return [3][2]floatTile{{avx2F32x1x1, avx2F32x1x2}, {avx2F32x2x1, avx2F32x2x2}, {avx2F32x4x1, avx2F32x4x2}}
 }
 
 func avx2MatMulF32(dst []float32, stride int, x []float32, xstride, rlo, rhi int, w *Matrix, clo, chi int) {

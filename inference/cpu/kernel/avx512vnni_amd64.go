@@ -14,22 +14,22 @@ func vnniMatMul(dst []float32, stride int, a *Acts, rlo, rhi int, w *Matrix, clo
 }
 
 // vnniQuant picks the tiles of a quantised type.
-func vnniQuant(t Type) *quantTiles {
+func vnniQuant(t Type) quantTiles {
 	switch t {
 	case Q4_0:
-		return &quantTiles{vnniQ4_0x1, vnniQ4_0x2, vnniQ4_0x4, vnniQ4_0x4x2}
+		return quantTiles{vnniQ4_0x1, vnniQ4_0x2, vnniQ4_0x4, vnniQ4_0x4x2}
 	case Q4_1:
-		return &quantTiles{vnniQ4_1x1, vnniQ4_1x2, vnniQ4_1x4, vnniQ4_1x4x2}
+		return quantTiles{vnniQ4_1x1, vnniQ4_1x2, vnniQ4_1x4, vnniQ4_1x4x2}
 	case Q5_0:
-		return &quantTiles{vnniQ5_0x1, vnniQ5_0x2, vnniQ5_0x4, vnniQ5_0x4x2}
+		return quantTiles{vnniQ5_0x1, vnniQ5_0x2, vnniQ5_0x4, vnniQ5_0x4x2}
 	case Q5_1:
-		return &quantTiles{vnniQ5_1x1, vnniQ5_1x2, vnniQ5_1x4, vnniQ5_1x4x2}
+		return quantTiles{vnniQ5_1x1, vnniQ5_1x2, vnniQ5_1x4, vnniQ5_1x4x2}
 	case Q8_0:
-		return &quantTiles{vnniQ8_0x1, vnniQ8_0x2, vnniQ8_0x4, vnniQ8_0x4x2}
+		return quantTiles{vnniQ8_0x1, vnniQ8_0x2, vnniQ8_0x4, vnniQ8_0x4x2}
 	case Q4_K:
-		return &quantTiles{vnniQ4_Kx1, vnniQ4_Kx2, vnniQ4_Kx4, vnniQ4_Kx4x2}
+		return quantTiles{vnniQ4_Kx1, vnniQ4_Kx2, vnniQ4_Kx4, vnniQ4_Kx4x2}
 	case Q5_K:
-		return &quantTiles{vnniQ5_Kx1, vnniQ5_Kx2, vnniQ5_Kx4, vnniQ5_Kx4x2}
+		return quantTiles{vnniQ5_Kx1, vnniQ5_Kx2, vnniQ5_Kx4, vnniQ5_Kx4x2}
 	}
 	return avx2Quant(t)
 }

@@ -77,8 +77,9 @@ type Set struct {
 	// cos and sin hold n/2 values.
 	RopePairs, RopeHalves func(x, cos, sin []float32)
 
-	// Quantize fills row of a from x (len a.Cols): blocks of 32 to int8 clamped to ±127 with
-	// an fp32 scale and the sum of the block.
+	// Quantize fills row of a from x (len a.Cols): blocks of 32 to int8 clamped to
+	// ±127 with an fp32 scale and the sums of the block. A block that holds an
+	// infinity or NaN makes every product with it NaN.
 	Quantize func(a *Acts, row int, x []float32)
 	// MatMul computes dst[r·stride+c] = Σ a[r]·w[c] for activation rows
 	// [rlo,rhi) and weight rows [clo,chi); clo is a multiple of PackRows. The

@@ -14,7 +14,7 @@ const panelBytes = 128 << 10
 
 // quantMatMul walks panels of strips, and in a panel tiles of rows. Every tile
 // reduces an element in the same order.
-func quantMatMul(tiles *quantTiles, dst []float32, stride int, a *Acts, rlo, rhi int, w *Matrix, clo, chi int) {
+func quantMatMul(tiles quantTiles, dst []float32, stride int, a *Acts, rlo, rhi int, w *Matrix, clo, chi int) {
 	whole := clo + (chi-clo)/PackRows*PackRows
 	panel := max(1, panelBytes/w.strip) * PackRows
 	for c := clo; c < whole; c += panel {
@@ -29,7 +29,7 @@ func quantMatMul(tiles *quantTiles, dst []float32, stride int, a *Acts, rlo, rhi
 }
 
 // partialStrip computes the last, padded strip aside and copies what is real.
-func partialStrip(tiles *quantTiles, dst []float32, stride int, a *Acts, rlo, rhi int, w *Matrix, clo, chi int) {
+func partialStrip(tiles quantTiles, dst []float32, stride int, a *Acts, rlo, rhi int, w *Matrix, clo, chi int) {
 	var out [4 * PackRows]float32
 	for r := rlo; r < rhi; {
 		n := tiles.run(out[:], PackRows, a, r, rhi, w, clo, 1)
@@ -42,7 +42,7 @@ func partialStrip(tiles *quantTiles, dst []float32, stride int, a *Acts, rlo, rh
 
 // run computes strips from weight row c on for as many of the rows [r,rhi) as
 // the widest tile takes, and says how many.
-func (t *quantTiles) run(dst []float32, stride int, a *Acts, r, rhi int, w *Matrix, c, strips int) int {
+func (t quantTiles) run(dst []float32, stride int, a *Acts, r, rhi int, w *Matrix, c, strips int) int {
 	switch left := rhi - r; {
 	case left < 2:
 		t.one.run(dst, stride, a, r, w, c, strips)
