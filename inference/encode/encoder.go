@@ -133,12 +133,12 @@ func (e *Encoder) check() error {
 	return nil
 }
 
-// identity names weights and recipe: the model's name and a hash of all that
-// changes its vectors, as far as the container tells.
+// identity names weights and recipe: the model's name and a hash of what changes
+// its vectors, as far as the container tells and whatever backend computes them.
 func (e *Encoder) identity() string {
-	h := fnv.New32a()
-	fmt.Fprintf(h, "%+v", e.config)
-	return fmt.Sprintf("%s@%08x", strings.ReplaceAll(e.config.Name, " ", "-"), h.Sum32())
+	c, h := &e.config, fnv.New32a()
+	fmt.Fprintf(h, "%q %d %d %d %d %d %v %q %q", c.Name, c.Layers, c.Width, c.FeedForward, c.Vocab, c.Pooling, c.Unit, c.QueryPrefix, c.PassagePrefix)
+	return fmt.Sprintf("%s@%08x", strings.ReplaceAll(c.Name, " ", "-"), h.Sum32())
 }
 
 // Model identifies the weights and the recipe: vectors of two models with
