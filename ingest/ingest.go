@@ -125,6 +125,13 @@ type Embedder interface {
 	EmbedPassages(ctx context.Context, texts []string) ([]Embedding, error)
 }
 
+// Analyzer turns text into the terms that lexical search compares.
+type Analyzer interface {
+	// Terms returns each term with the number of times it occurs. The same text
+	// gives the same terms, in a document as in a question.
+	Terms(text string) map[string]int
+}
+
 // Encoded is a document ready to be stored.
 type Encoded struct {
 	Document  Document

@@ -10,8 +10,8 @@ import (
 )
 
 // recipeVersion is raised when the road itself changes what is stored for the
-// same bytes: extraction, or what is embedded.
-const recipeVersion = 1
+// same bytes: extraction, what is embedded, or the terms of lexical search.
+const recipeVersion = 2
 
 // Config tunes a Pipeline.
 type Config struct {

@@ -43,8 +43,13 @@ type Config struct {
 	// MinEvidence is the least cosine, of the chunk or of its best sentence,
 	// that counts as evidence.
 	MinEvidence float32
-	// Share is the scorer's part of the dense half, 0 to 1.
-	Share float32
+	// MinWords is the share of the question's words (Scores.LexicalShare) from
+	// which on a chunk counts as evidence whatever its cosine.
+	MinWords float32
+	// DenseWeight is the part of the dense side in the fused score; Share is the
+	// scorer's part of that, both 0 to 1.
+	DenseWeight float32
+	Share       float32
 	// Similarity is the Jaccard similarity of shingles from which on two texts
 	// count as the same.
 	Similarity float64
@@ -53,7 +58,7 @@ type Config struct {
 // DefaultConfig holds the values that did best where they were measured: half of
 // the dense share for the sentence score.
 func DefaultConfig() Config {
-	return Config{Depth: 50, MinEvidence: 0.80, Share: 0.5, Similarity: 0.9}
+	return Config{Depth: 50, MinEvidence: 0.80, MinWords: 0.5, DenseWeight: 0.5, Share: 0.5, Similarity: 0.9}
 }
 
 // Reranker is a Scorer with a cut-off.
@@ -67,6 +72,8 @@ func New(scorer Scorer, cfg Config) (*Reranker, error) {
 	switch {
 	case cfg.Depth < 1:
 		return nil, fmt.Errorf("rerank: depth %d is less than 1", cfg.Depth)
+	case cfg.DenseWeight < 0 || cfg.DenseWeight > 1:
+		return nil, fmt.Errorf("rerank: dense weight %g is not between 0 and 1", cfg.DenseWeight)
 	case cfg.Share < 0 || cfg.Share > 1:
 		return nil, fmt.Errorf("rerank: share %g is not between 0 and 1", cfg.Share)
 	case cfg.Similarity <= 0 || cfg.Similarity > 1:
@@ -86,7 +93,7 @@ func (r *Reranker) Rerank(ctx context.Context, q retrieve.Query, hits []retrieve
 	if err != nil {
 		return nil, nil, fmt.Errorf("rerank with %s: %w", r.scorer.Name(), err)
 	}
-	mix(head, scores, r.cfg.Share)
+	mix(head, scores, r.cfg.DenseWeight, r.cfg.Share)
 	sort.SliceStable(head, func(i, j int) bool { return head[i].Scores.Rerank > head[j].Scores.Rerank })
 	ordered := append(head, hits[len(head):]...)
 	for i := range ordered {
@@ -100,7 +107,7 @@ func (r *Reranker) cut(hits []retrieve.Hit) (kept []retrieve.Hit, drops []Drop) 
 	var seen shingleIndex
 	for _, h := range hits {
 		switch {
-		case max(h.Scores.Dense, h.Scores.Sentence) < r.cfg.MinEvidence:
+		case !r.evident(h.Scores):
 			drops = append(drops, Drop{h, BelowThreshold})
 		case !seen.add(h.Chunk.Text, r.cfg.Similarity):
 			drops = append(drops, Drop{h, Duplicate})
@@ -111,23 +118,23 @@ func (r *Reranker) cut(hits []retrieve.Hit) (kept []retrieve.Hit, drops []Drop) 
 	return kept, drops
 }
 
-// mix sets Rerank: half BM25 over its maximum, half the dense cosine shared with
-// the scorer's score stretched to the cosine's span. Without lexical scores the
-// dense half is the whole.
-func mix(hits []retrieve.Hit, scores []float32, share float32) {
-	cosLo, cosHi := span(hits, func(i int) float32 { return hits[i].Scores.Dense })
+// evident says whether a chunk is close enough to the question, in meaning or in words.
+func (r *Reranker) evident(s retrieve.Scores) bool {
+	return max(s.Dense, s.Sentence) >= r.cfg.MinEvidence || s.LexicalShare >= r.cfg.MinWords
+}
+
+// mix sets Rerank: the fused score, in which the scorer's score, stretched to the
+// span of the dense part, takes a share of the dense part's place.
+func mix(hits []retrieve.Hit, scores []float32, dense, share float32) {
+	denseLo, denseHi := span(hits, func(i int) float32 { return hits[i].Scores.DensePart })
 	lo, hi := span(hits, func(i int) float32 { return scores[i] })
-	_, lexMax := span(hits, func(i int) float32 { return hits[i].Scores.Lexical })
 	for i := range hits {
 		s := &hits[i].Scores
-		stretched := s.Dense
+		stretched := s.DensePart
 		if hi > lo {
-			stretched = cosLo + (scores[i]-lo)/(hi-lo)*(cosHi-cosLo)
+			stretched = denseLo + (scores[i]-lo)/(hi-lo)*(denseHi-denseLo)
 		}
-		s.Rerank = (1-share)*s.Dense + share*stretched
-		if lexMax > 0 {
-			s.Rerank = 0.5*s.Lexical/lexMax + 0.5*s.Rerank
-		}
+		s.Rerank = s.Fused + dense*share*(stretched-s.DensePart)
 	}
 }
 

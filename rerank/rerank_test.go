@@ -22,7 +22,7 @@ func hit(id int64, text string, dense float32, sentences ...[]float32) retrieve.
 	return retrieve.Hit{
 		Chunk:           ingest.Chunk{ID: id, Text: text},
 		SentenceVectors: sentences,
-		Scores:          retrieve.Scores{Dense: dense},
+		Scores:          retrieve.Scores{Dense: dense, DensePart: dense, Fused: dense},
 	}
 }
 
@@ -129,15 +129,26 @@ func TestEveryHitIsKeptOrDropped(t *testing.T) {
 	})
 }
 
-func TestLexicalHalf(t *testing.T) {
+// The scorer moves the dense part alone: what the words gave stays.
+func TestMixKeepsTheLexicalPart(t *testing.T) {
 	hits := []retrieve.Hit{hit(1, "one", 0.9), hit(2, "two", 0.8)}
-	hits[1].Scores.Lexical = 7
-	mix(hits, []float32{0.9, 0.8}, 0.5)
-	if got := hits[1].Scores.Rerank; math.Abs(float64(got-(0.5+0.5*0.8))) > 1e-6 {
-		t.Errorf("rerank = %g", got)
+	hits[0].Scores.DensePart, hits[0].Scores.Fused = 1, 0.5
+	hits[1].Scores.DensePart, hits[1].Scores.Fused = 0, 0.5 // wholly lexical
+	mix(hits, []float32{0.2, 0.4}, 0.5, 0.5)
+	for i, want := range []float64{0.5 - 0.25, 0.5 + 0.25} {
+		if got := hits[i].Scores.Rerank; math.Abs(float64(got)-want) > 1e-6 {
+			t.Errorf("hit %d: rerank %g, want %g", i, got, want)
+		}
 	}
-	if got := hits[0].Scores.Rerank; math.Abs(float64(got-0.45)) > 1e-6 {
-		t.Errorf("rerank = %g", got)
+}
+
+func TestWordsAreEvidence(t *testing.T) {
+	r := newReranker(t, DefaultConfig())
+	far, farther := hit(1, "ERR-4402 means that the film is torn.", 0.1), hit(2, "Nothing of the kind.", 0.1)
+	far.Scores.LexicalShare, farther.Scores.LexicalShare = 0.9, 0.1
+	kept, drops, err := r.Rerank(context.Background(), retrieve.Query{Vector: unit(0)}, []retrieve.Hit{far, farther})
+	if err != nil || ids(kept) != "1" || len(drops) != 1 {
+		t.Errorf("kept %s, drops %v (%v)", ids(kept), drops, err)
 	}
 }
 
@@ -161,7 +172,7 @@ func TestScorerErrorIsWrapped(t *testing.T) {
 }
 
 func TestConfigBounds(t *testing.T) {
-	for _, cfg := range []Config{{}, {Depth: 1, Share: 2, Similarity: 1}, {Depth: 1, Similarity: 0}} {
+	for _, cfg := range []Config{{}, {Depth: 1, Share: 2, Similarity: 1}, {Depth: 1, DenseWeight: -1, Similarity: 1}, {Depth: 1, Similarity: 0}} {
 		if _, err := New(BestSentence{}, cfg); err == nil {
 			t.Errorf("%+v was accepted", cfg)
 		}

@@ -31,6 +31,30 @@ type Query struct {
 	Collection string
 	Limit      int
 	Filters    Filters
+	// Observe is told of the parts of the search; nil when nobody measures.
+	Observe Observe
+}
+
+// Part is a part of a search that is measured apart.
+type Part string
+
+// The parts. Dense and Lexical run side by side, Fuse follows.
+const (
+	Dense   Part = "dense"
+	Lexical Part = "lexical"
+	Fuse    Part = "fuse"
+)
+
+// Observe is called at the start of a part. The part runs under the returned
+// context and calls end with its outcome. It must be safe for concurrent use.
+type Observe func(ctx context.Context, p Part) (inner context.Context, end func(error))
+
+// Begin starts a part of the search.
+func (q Query) Begin(ctx context.Context, p Part) (context.Context, func(error)) {
+	if q.Observe == nil {
+		return ctx, func(error) {}
+	}
+	return q.Observe(ctx, p)
 }
 
 // Document is where a hit comes from.
@@ -42,10 +66,17 @@ type Document struct {
 
 // Scores explains a hit's place. A rank of 0 means: not in that list.
 type Scores struct {
-	DenseRank    int     `json:"dense_rank,omitempty"`
-	Dense        float32 `json:"dense,omitempty"` // cosine
-	LexicalRank  int     `json:"lexical_rank,omitempty"`
-	Lexical      float32 `json:"lexical,omitempty"` // BM25
+	DenseRank   int     `json:"dense_rank,omitempty"`
+	Dense       float32 `json:"dense,omitempty"` // cosine
+	LexicalRank int     `json:"lexical_rank,omitempty"`
+	Lexical     float32 `json:"lexical,omitempty"` // BM25
+	// LexicalShare is Lexical over the most that any chunk could have for this
+	// question, 0 to 1: how much of the question's words the chunk holds.
+	LexicalShare float32 `json:"lexical_share,omitempty"`
+	// DensePart and LexicalPart are the two scores on the common scale of the
+	// fusion; Fused is made of them.
+	DensePart    float32 `json:"dense_part,omitempty"`
+	LexicalPart  float32 `json:"lexical_part,omitempty"`
 	Fused        float32 `json:"fused"`
 	Sentence     float32 `json:"sentence,omitempty"` // best sentence cosine
 	SentenceBest int     `json:"-"`                  // its index in Chunk.Sentences

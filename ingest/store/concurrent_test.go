@@ -16,6 +16,7 @@ import (
 	"ragd/ingest"
 	"ragd/ingest/store"
 	"ragd/internal/testenv"
+	"ragd/retrieve/lexical"
 )
 
 const (
@@ -44,7 +45,7 @@ func TestConcurrentPut(t *testing.T) {
 	g, ctx := errgroup.WithContext(t.Context())
 	for w := range writers {
 		g.Go(func() error {
-			s := store.New(pool, tenant)
+			s := store.New(pool, tenant, lexical.Analyzer{})
 			docs := corpus("v1")
 			rng := rand.New(rand.NewPCG(uint64(w), 7))
 			rng.Shuffle(len(docs), func(i, j int) { docs[i], docs[j] = docs[j], docs[i] })
@@ -75,7 +76,7 @@ func TestConcurrentChanges(t *testing.T) {
 	g, ctx := errgroup.WithContext(t.Context())
 	for w := range writers {
 		g.Go(func() error {
-			s := store.New(pool, tenant)
+			s := store.New(pool, tenant, lexical.Analyzer{})
 			rng := rand.New(rand.NewPCG(uint64(w), 9))
 			for round := range 3 {
 				docs := corpus(fmt.Sprintf("v%d-%d", w, round))
@@ -108,7 +109,7 @@ func TestConcurrentChanges(t *testing.T) {
 // over, a reader finds all chunks of one version or none.
 func TestReadersSeeWholeDocuments(t *testing.T) {
 	pool := testenv.Database(t)
-	s := store.New(pool, tenant)
+	s := store.New(pool, tenant, lexical.Analyzer{})
 	versions := []ingest.Encoded{
 		encoded("pet.md", "fish 1", "fish 2", "fish 3"),
 		encoded("pet.md", "plant 1", "plant 2", "plant 3", "plant 4", "plant 5"),

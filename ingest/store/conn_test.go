@@ -20,6 +20,7 @@ import (
 	"ragd/internal/localpg"
 	"ragd/internal/testenv"
 	"ragd/migrations"
+	"ragd/retrieve/lexical"
 )
 
 func TestIsConnectionError(t *testing.T) {
@@ -85,7 +86,7 @@ func warm(t *testing.T, pool *pgxpool.Pool) {
 // writes succeed at once all the same, in turn and side by side.
 func TestServerComesBack(t *testing.T) {
 	pool := testenv.Database(t)
-	s := store.New(pool, tenant)
+	s := store.New(pool, tenant, lexical.Analyzer{})
 	put(t, s, "default", encoded("a.md", "one"))
 	for round := range 3 {
 		warm(t, pool)
@@ -140,7 +141,7 @@ func TestRestart(t *testing.T) {
 	if err := migrations.Up(t.Context(), pool); err != nil {
 		t.Fatal(err)
 	}
-	s := store.New(pool, tenant)
+	s := store.New(pool, tenant, lexical.Analyzer{})
 	put(t, s, "default", encoded("a.md", "one"))
 	warm(t, pool)
 	if err := pg.Stop(t.Context()); err != nil {
@@ -184,7 +185,7 @@ func TestUnavailable(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	s := store.New(pool, tenant)
+	s := store.New(pool, tenant, lexical.Analyzer{})
 	begin := time.Now()
 	_, readErr := s.Counts(t.Context())
 	_, putErr := s.Put(t.Context(), "default", model, recipe, encoded("a.md", "one"))

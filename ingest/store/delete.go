@@ -11,11 +11,12 @@ import (
 func (s *Store) Delete(ctx context.Context, collection string, paths []string) (int, error) {
 	paths = cleanAll(paths)
 	var n int
+	var id int64 // the collection's
 	err := write(ctx, s.pool, func(tx pgx.Tx) error {
 		// Rows are locked in id order: two deletions of the same set in different
 		// orders wait for each other, not crosswise.
 		rows, err := tx.Query(ctx, `
-			SELECT d.id
+			SELECT d.id, c.id
 			FROM ragd.documents d JOIN ragd.collections c ON c.id = d.collection_id
 			WHERE c.tenant = $1 AND c.name = $2 AND d.path = ANY($3)
 			ORDER BY d.id
@@ -23,13 +24,19 @@ func (s *Store) Delete(ctx context.Context, collection string, paths []string) (
 		if err != nil {
 			return err
 		}
-		ids, err := pgx.CollectRows(rows, pgx.RowTo[int64])
+		ids, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (document int64, err error) {
+			err = row.Scan(&document, &id)
+			return document, err
+		})
 		if err != nil {
 			return err
 		}
 		n, err = deleteDocuments(ctx, tx, ids)
 		return err
 	})
+	if err == nil && n > 0 {
+		err = s.compact(ctx, id)
+	}
 	if err != nil {
 		return 0, fmt.Errorf("delete from collection %q: %w", collection, err)
 	}

@@ -16,7 +16,9 @@ type Row struct {
 	DocumentID int64
 	Path       string
 	Title      string
-	Vector     []float32
+	// Model is the embedding model of the vectors.
+	Model  string
+	Vector []float32
 	// Sentences holds one vector for each of Chunk.Sentences, or is nil when
 	// they were not encoded.
 	Sentences [][]float32
@@ -27,10 +29,11 @@ type Row struct {
 func Load(ctx context.Context, tx pgx.Tx, ids []int64) (map[int64]Row, error) {
 	rows, err := tx.Query(ctx, `
 		SELECT c.id, c.ordinal, c.heading, c.text, c.start_byte, c.end_byte, c.page, c.tokens,
-		       c.sentence_spans, c.sentence_vectors, d.id, d.path, d.title, v.embedding
+		       c.sentence_spans, c.sentence_vectors, d.id, d.path, d.title, m.name, v.embedding
 		FROM ragd.chunks c
 		JOIN ragd.documents d ON d.id = c.document_id
 		JOIN ragd.vectors v ON v.chunk_id = c.id
+		JOIN ragd.models m ON m.id = v.model_id
 		WHERE c.id = ANY($1)`, ids)
 	if err != nil {
 		return nil, fmt.Errorf("load chunks: %w", err)
@@ -57,7 +60,7 @@ func scanRow(rows pgx.Rows) (Row, error) {
 	var vec pgvector.HalfVector
 	c := &r.Chunk
 	err := rows.Scan(&c.ID, &c.Ordinal, &c.Heading, &c.Text, &c.Start, &c.End, &c.Page, &c.Tokens,
-		&spans, &blob, &r.DocumentID, &r.Path, &r.Title, &vec)
+		&spans, &blob, &r.DocumentID, &r.Path, &r.Title, &r.Model, &vec)
 	if err != nil {
 		return Row{}, err
 	}

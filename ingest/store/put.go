@@ -10,6 +10,7 @@ import (
 	"github.com/pgvector/pgvector-go"
 
 	"ragd/ingest"
+	"ragd/ingest/postings"
 )
 
 // Put implements ingest.Store. A document that PostgreSQL can never hold gives
@@ -26,7 +27,10 @@ func (s *Store) Put(ctx context.Context, collection, model, recipe string, e ing
 }
 
 func (s *Store) put(ctx context.Context, collection, model, recipe string, e *ingest.Encoded) (changed bool, err error) {
-	w := writer{recipe: recipe, e: e}
+	w := writer{recipe: recipe, e: e, terms: make([]map[string]int, len(e.Chunks))}
+	for i := range e.Chunks {
+		w.terms[i] = s.analyzer.Terms(e.Chunks[i].EmbedText())
+	}
 	// Collection and model get their own transactions: a long one that holds
 	// them could wait for another that needs them.
 	if w.collection, err = s.ensureCollection(ctx, collection); err != nil {
@@ -41,7 +45,10 @@ func (s *Store) put(ctx context.Context, collection, model, recipe string, e *in
 		changed, err = w.put(ctx, tx)
 		return err
 	})
-	return changed, err
+	if err != nil || !changed {
+		return false, err
+	}
+	return true, s.compact(ctx, w.collection)
 }
 
 // writer puts one document.
@@ -50,6 +57,7 @@ type writer struct {
 	model      int32
 	recipe     string
 	e          *ingest.Encoded
+	terms      []map[string]int // one a chunk
 	document   int64
 }
 
@@ -124,12 +132,17 @@ func (w *writer) replaceChunks(ctx context.Context, tx pgx.Tx) error {
 		if err := w.copyChunks(ctx, tx); err != nil {
 			return err
 		}
-		delta.add(w.collection, w.model, n)
+		sum := size{chunks: int64(n)}
+		for _, counts := range w.terms {
+			sum.terms += int64(postings.Length(counts))
+		}
+		delta.add(w.collection, w.model, sum)
 	}
 	return delta.apply(ctx, tx)
 }
 
-// copyChunks loads chunks and vectors with COPY under ids drawn beforehand.
+// copyChunks loads chunks and vectors with COPY under ids drawn beforehand, which
+// rise, and puts their terms into the lexical index.
 func (w *writer) copyChunks(ctx context.Context, tx pgx.Tx) error {
 	rows, err := tx.Query(ctx, `
 		SELECT nextval(pg_get_serial_sequence('ragd.chunks', 'id')) FROM generate_series(1, $1)`, len(w.e.Chunks))
@@ -141,7 +154,7 @@ func (w *writer) copyChunks(ctx context.Context, tx pgx.Tx) error {
 		return err
 	}
 	_, err = tx.CopyFrom(ctx, pgx.Identifier{"ragd", "chunks"},
-		[]string{"id", "document_id", "ordinal", "heading", "text", "start_byte", "end_byte", "page", "tokens", "sentence_spans", "sentence_vectors"},
+		[]string{"id", "document_id", "ordinal", "heading", "text", "start_byte", "end_byte", "page", "tokens", "sentence_spans", "sentence_vectors", "terms"},
 		pgx.CopyFromSlice(len(ids), func(i int) ([]any, error) {
 			c := &w.e.Chunks[i]
 			var vectors [][]float32
@@ -150,7 +163,7 @@ func (w *writer) copyChunks(ctx context.Context, tx pgx.Tx) error {
 			}
 			return []any{
 				ids[i], w.document, c.Ordinal, cleanAll(c.Heading), clean(c.Text), c.Start, c.End, c.Page, c.Tokens,
-				packSpans(c.Sentences), encodeSentences(vectors),
+				packSpans(c.Sentences), encodeSentences(vectors), postings.Length(w.terms[i]),
 			}, nil
 		}))
 	if err != nil {
@@ -161,5 +174,8 @@ func (w *writer) copyChunks(ctx context.Context, tx pgx.Tx) error {
 		pgx.CopyFromSlice(len(ids), func(i int) ([]any, error) {
 			return []any{ids[i], w.document, w.collection, w.model, pgvector.NewHalfVector(w.e.Vectors[i])}, nil
 		}))
-	return err
+	if err != nil {
+		return err
+	}
+	return w.addPostings(ctx, tx, ids)
 }

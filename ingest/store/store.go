@@ -2,8 +2,8 @@
 //
 // Each Put and Delete is one transaction, so readers see a document wholly before
 // or wholly after. Puts of the same document wait for each other on an advisory
-// lock; locks are always taken in the order document, vectors, counters, so that
-// writers never deadlock.
+// lock; locks are always taken in the order document, vectors, lexical index, counters,
+// so that writers never deadlock.
 package store
 
 import (
@@ -28,15 +28,17 @@ var (
 
 // Store implements ingest.Store for one tenant. It is safe for concurrent use.
 type Store struct {
-	pool   *pgxpool.Pool
-	tenant string
+	pool     *pgxpool.Pool
+	tenant   string
+	analyzer ingest.Analyzer
 }
 
 var _ ingest.Store = (*Store)(nil)
 
-// New returns the store of a tenant. The database must be migrated.
-func New(pool *pgxpool.Pool, tenant string) *Store {
-	return &Store{pool: pool, tenant: tenant}
+// New returns the store of a tenant, whose lexical index holds the terms that
+// analyzer finds. The database must be migrated.
+func New(pool *pgxpool.Pool, tenant string, analyzer ingest.Analyzer) *Store {
+	return &Store{pool: pool, tenant: tenant, analyzer: analyzer}
 }
 
 // States implements ingest.Store. An unknown collection has no states.

@@ -19,6 +19,7 @@ import (
 	"ragd/ingest"
 	"ragd/ingest/store"
 	"ragd/internal/testenv"
+	"ragd/retrieve/lexical"
 )
 
 const (
@@ -100,7 +101,7 @@ func chunksOf(ctx context.Context, pool *pgxpool.Pool, path string) ([]store.Row
 
 func TestPutStoresAll(t *testing.T) {
 	pool := testenv.Database(t)
-	s := store.New(pool, tenant)
+	s := store.New(pool, tenant, lexical.Analyzer{})
 	e := encoded("docs/hangul 한글.md", "The first chunk. It is short.", "두 번째 조각. 짧다.")
 	if !put(t, s, "default", e) {
 		t.Error("a new document counts as unchanged")
@@ -150,7 +151,7 @@ func TestPutStoresAll(t *testing.T) {
 
 func TestPutChangedOnlyWhenNew(t *testing.T) {
 	pool := testenv.Database(t)
-	s := store.New(pool, tenant)
+	s := store.New(pool, tenant, lexical.Analyzer{})
 	steps := []struct {
 		name, recipe string
 		e            ingest.Encoded
@@ -198,7 +199,7 @@ func checkCounters(t *testing.T, pool *pgxpool.Pool) {
 
 func TestDelete(t *testing.T) {
 	pool := testenv.Database(t)
-	s := store.New(pool, tenant)
+	s := store.New(pool, tenant, lexical.Analyzer{})
 	for _, path := range []string{"a", "b", "c"} {
 		put(t, s, "default", encoded(path, path+" text"))
 		put(t, s, "other", encoded(path, path+" text"))
@@ -222,14 +223,14 @@ func TestDelete(t *testing.T) {
 
 func TestTenantsAreApart(t *testing.T) {
 	pool := testenv.Database(t)
-	mine, theirs := store.New(pool, "mine"), store.New(pool, "theirs")
+	mine, theirs := store.New(pool, "mine", lexical.Analyzer{}), store.New(pool, "theirs", lexical.Analyzer{})
 	put(t, mine, "default", encoded("a.md", "mine"))
 	put(t, theirs, "default", encoded("a.md", "theirs", "more"))
 	if n, err := theirs.Delete(t.Context(), "default", []string{"a.md"}); err != nil || n != 1 {
 		t.Fatalf("delete: %d, %v", n, err)
 	}
 	for s, want := range map[*store.Store]store.Counts{
-		mine: {Collections: 1, Documents: 1, Chunks: 1}, theirs: {Collections: 1}, store.New(pool, "third"): {},
+		mine: {Collections: 1, Documents: 1, Chunks: 1}, theirs: {Collections: 1}, store.New(pool, "third", lexical.Analyzer{}): {},
 	} {
 		if got, err := s.Counts(t.Context()); err != nil || got != want {
 			t.Errorf("counts %+v (%v), want %+v", got, err, want)
@@ -240,7 +241,7 @@ func TestTenantsAreApart(t *testing.T) {
 // TestCharactersOfSQL: what means something to SQL, LIKE, JSON or pgx is text.
 func TestCharactersOfSQL(t *testing.T) {
 	pool := testenv.Database(t)
-	s := store.New(pool, "o'tenant")
+	s := store.New(pool, "o'tenant", lexical.Analyzer{})
 	for _, text := range []string{
 		`it's`, `"quoted"`, `100%`, `under_score`, `back\slash`, `; DROP TABLE ragd.chunks; --`, `/* c */`, `$1 $$ $x$`,
 		`@path`, `:name ?`, `{"a": [1]}`, `{a,b}`, `\N`, `\.`, "tab\tline\nend\r", `E'\x00'`, "한글 ’ “", `NULL`,
@@ -271,7 +272,7 @@ func TestCharactersOfSQL(t *testing.T) {
 // spans keep their meaning.
 func TestUnstorableText(t *testing.T) {
 	pool := testenv.Database(t)
-	s := store.New(pool, tenant)
+	s := store.New(pool, tenant, lexical.Analyzer{})
 	const bad, good = "a\x00b\xffc", "a b?c"
 	e := encoded("a.md", bad+" end")
 	d := &e.Document
@@ -297,7 +298,7 @@ func TestUnstorableText(t *testing.T) {
 }
 
 func TestPutRefuses(t *testing.T) {
-	s := store.New(testenv.Database(t), tenant)
+	s := store.New(testenv.Database(t), tenant, lexical.Analyzer{})
 	put(t, s, "default", encoded("first.md", "fixes the dimension"))
 	change := func(f func(e *ingest.Encoded)) ingest.Encoded {
 		e := encoded("a.md", "one", "two")
@@ -350,7 +351,7 @@ func TestPutRefuses(t *testing.T) {
 // chunk without sentences is no gap in the others.
 func TestNoSentences(t *testing.T) {
 	pool := testenv.Database(t)
-	s := store.New(pool, tenant)
+	s := store.New(pool, tenant, lexical.Analyzer{})
 	off := encoded("off.md", "one", "two")
 	off.Sentences = nil
 	put(t, s, "default", off)
@@ -384,7 +385,7 @@ func ExampleStore_Put() {
 		return
 	}
 	defer pool.Close()
-	s := store.New(pool, "default")
+	s := store.New(pool, "default", lexical.Analyzer{})
 	changed, err := s.Put(ctx, "handbook", "multilingual-e5-small", "recipe", ingest.Encoded{
 		Document: ingest.Document{Path: "leave.md", Title: "Leave", Hash: "9f86d0"},
 		Chunks:   []ingest.Chunk{{Text: "Twenty days a year."}},

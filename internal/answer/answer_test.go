@@ -245,7 +245,8 @@ func TestSpanTree(t *testing.T) {
 		parents[s.Name] = names[s.Parent.SpanID().String()]
 	}
 	for span, parent := range map[string]string{
-		"POST /ask": "", "retrieval default": "POST /ask", "embeddings fake-embedder": "retrieval default", "dense": "retrieval default",
+		"POST /ask": "", "retrieval default": "POST /ask", "embeddings fake-embedder": "retrieval default",
+		"dense": "retrieval default", "lexical": "retrieval default", "fuse": "retrieval default",
 		"rerank best-sentence": "POST /ask", "pack": "POST /ask", "chat fake": "POST /ask",
 		"render": "chat fake", "queue": "chat fake", "prefill": "chat fake", "decode": "chat fake",
 	} {

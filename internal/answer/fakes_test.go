@@ -66,7 +66,11 @@ type fakeRetriever struct {
 	err  error
 }
 
-func (f fakeRetriever) Retrieve(_ context.Context, q retrieve.Query) ([]retrieve.Hit, error) {
+func (f fakeRetriever) Retrieve(ctx context.Context, q retrieve.Query) ([]retrieve.Hit, error) {
+	for _, p := range []retrieve.Part{retrieve.Dense, retrieve.Lexical, retrieve.Fuse} {
+		_, end := q.Begin(ctx, p)
+		end(f.err)
+	}
 	return f.hits[:min(q.Limit, len(f.hits))], f.err
 }
 
@@ -170,7 +174,7 @@ func newRig(t testing.TB, hits []retrieve.Hit, gen *fakeGenerator) *rig {
 func chunk(id int64, title string, sentences ...string) retrieve.Hit {
 	h := retrieve.Hit{
 		Chunk: ingest.Chunk{ID: id}, Document: retrieve.Document{ID: id, Path: title + ".md", Title: title},
-		Scores: retrieve.Scores{Dense: 0.9},
+		Scores: retrieve.Scores{Dense: 0.9, DensePart: 0.9, Fused: 0.9},
 	}
 	for i, s := range sentences {
 		start := len(h.Chunk.Text)

@@ -81,16 +81,20 @@ func (a *asking) retrieve(ctx context.Context) (q retrieve.Query, err error) {
 		return q, err
 	}
 	q = a.query()
-	ctx, endDense := a.rec.Begin(ctx, telemetry.StageDense, "")
-	a.hits, err = a.Retriever.Retrieve(ctx, q)
-	endDense(err)
-	if err != nil {
+	if a.hits, err = a.Retriever.Retrieve(ctx, q); err != nil {
 		return q, fmt.Errorf("retrieve: %w", err)
 	}
-	for i := range a.hits {
-		a.hits[i].Scores.Fused = a.hits[i].Scores.Dense
-	}
 	return q, nil
+}
+
+// stages are the parts of a search as the ledger of time has them.
+var stages = map[retrieve.Part]telemetry.Stage{
+	retrieve.Dense: telemetry.StageDense, retrieve.Lexical: telemetry.StageLexical, retrieve.Fuse: telemetry.StageFuse,
+}
+
+// observe measures a part of the search.
+func (a *asking) observe(ctx context.Context, p retrieve.Part) (context.Context, func(error)) {
+	return a.rec.Begin(ctx, stages[p], "")
 }
 
 func (a *asking) embed(ctx context.Context) ([]float32, error) {
@@ -107,6 +111,7 @@ func (a *asking) query() retrieve.Query {
 	q := retrieve.Query{
 		Text: a.req.Question, Vector: a.question, Model: a.Embedder.Model(),
 		Collection: a.req.Collection, Limit: or(a.req.TopK, a.cfg.TopK),
+		Observe: a.observe,
 	}
 	if f := a.req.Filters; f != nil {
 		q.Filters = retrieve.Filters{PathPrefix: f.PathPrefix, Metadata: map[string][]string{}}

@@ -11,6 +11,7 @@ import (
 	"ragd/ingest/store"
 	"ragd/internal/localpg"
 	"ragd/migrations"
+	"ragd/retrieve/lexical"
 )
 
 // openDatabase connects to the configured database, or to the private one which
@@ -38,7 +39,7 @@ func (a *App) openDatabase(ctx context.Context) error {
 	if err := migrations.Up(ctx, pool); err != nil {
 		return fmt.Errorf("database: %w", err)
 	}
-	a.store = store.New(pool, tenant)
+	a.store = store.New(pool, tenant, lexical.Analyzer{})
 	return nil
 }
 

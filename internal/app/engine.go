@@ -16,6 +16,10 @@ import (
 	"ragd/internal/answer"
 	"ragd/prompt/chat"
 	"ragd/rerank"
+	"ragd/retrieve"
+	"ragd/retrieve/fuse"
+	"ragd/retrieve/hybrid"
+	"ragd/retrieve/lexical"
 	"ragd/retrieve/vector"
 	"ragd/telemetry"
 )
@@ -39,18 +43,30 @@ func (a *App) openAnswers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	retriever, err := a.retriever()
+	if err != nil {
+		return err
+	}
 	a.ask, err = answer.New(answer.Deps{
-		Embedder:  a.embed,
-		Retriever: vector.New(a.pool, tenant, vector.Config{ExactBelow: a.cfg.Retrieve.ExactBelow}),
-		Reranker:  reranker, Template: m.template, Tokenizer: chatTokenizer{m.tokenizer}, Generator: m.generator, Telemetry: a.tel,
+		Embedder: a.embed, Retriever: retriever, Reranker: reranker, Template: m.template, Tokenizer: chatTokenizer{m.tokenizer}, Generator: m.generator, Telemetry: a.tel,
 	}, a.answerConfig(m))
 	return err
 }
 
 func (a *App) rerankConfig() rerank.Config {
 	cfg := rerank.DefaultConfig()
-	cfg.MinEvidence = float32(a.cfg.Retrieve.MinScore)
+	cfg.MinEvidence, cfg.MinWords = float32(a.cfg.Retrieve.MinScore), float32(a.cfg.Retrieve.MinWords)
+	cfg.DenseWeight = float32(a.cfg.Retrieve.DenseWeight)
 	return cfg
+}
+
+// retriever searches by meaning and by words.
+func (a *App) retriever() (retrieve.Retriever, error) {
+	r := a.cfg.Retrieve
+	return hybrid.New(a.pool,
+		vector.New(a.pool, tenant, vector.Config{ExactBelow: r.ExactBelow}),
+		lexical.New(a.pool, tenant, lexical.Analyzer{}),
+		hybrid.Config{Candidates: r.Candidates, Method: fuse.Method(r.Fusion), DenseWeight: float32(r.DenseWeight)})
 }
 
 // minConfidence is the mean log probability (natural) of a generated answer

@@ -85,6 +85,15 @@ type Retrieve struct {
 	TopK int `koanf:"top_k"`
 	// MinScore is the lowest evidence score (cosine) that counts as evidence.
 	MinScore float64 `koanf:"min_score"`
+	// MinWords is the share of the question's words from which on a chunk counts
+	// as evidence whatever its cosine.
+	MinWords float64 `koanf:"min_words"`
+	// Candidates is how many chunks of each side, by meaning and by words, are fused.
+	Candidates int `koanf:"candidates"`
+	// Fusion is "convex" (scores) or "rank" (reciprocal ranks); DenseWeight is
+	// the weight of meaning in it, words have the rest.
+	Fusion      string  `koanf:"fusion"`
+	DenseWeight float64 `koanf:"dense_weight"`
 	// ExactBelow is the collection size under which search is exact.
 	ExactBelow int `koanf:"exact_below"`
 }
@@ -117,7 +126,7 @@ func Default() Config {
 			StepTokens: 512, PieceTokens: 256,
 		},
 		Ingest:   Ingest{ChunkTokens: 256, OverlapTokens: 64, Sentences: "apart", MaxFileBytes: 32 << 20},
-		Retrieve: Retrieve{TopK: 20, MinScore: 0.80, ExactBelow: 20000},
+		Retrieve: Retrieve{TopK: 20, MinScore: 0.80, MinWords: 0.5, Candidates: 100, Fusion: "convex", DenseWeight: 0.5, ExactBelow: 20000},
 		Prompt:   Prompt{ContextTokens: 1024, AnswerTokens: 256, MaxChunks: 6},
 		Telemetry: Telemetry{
 			LogLevel: "info",
@@ -148,6 +157,7 @@ func (c Config) Validate() error {
 		allowed      []string
 	}{
 		{"inference.device", c.Inference.Device, []string{"auto", "cpu"}},
+		{"retrieve.fusion", c.Retrieve.Fusion, []string{"convex", "rank"}},
 		{"ingest.sentences", c.Ingest.Sentences, []string{"apart", "off"}},
 		{"telemetry.log_level", c.Telemetry.LogLevel, []string{"debug", "info", "warn", "error"}},
 	} {
@@ -167,11 +177,17 @@ func (c Config) Validate() error {
 		return &FieldError{"models", "answer and embedding must both be named"}
 	case c.Retrieve.MinScore < -1 || c.Retrieve.MinScore > 1:
 		return &FieldError{"retrieve.min_score", fmt.Sprintf("%g is no cosine (-1 to 1)", c.Retrieve.MinScore)}
+	case !fraction(c.Retrieve.MinWords):
+		return &FieldError{"retrieve.min_words", fmt.Sprintf("%g is not between 0 and 1", c.Retrieve.MinWords)}
+	case !fraction(c.Retrieve.DenseWeight):
+		return &FieldError{"retrieve.dense_weight", fmt.Sprintf("%g is not between 0 and 1", c.Retrieve.DenseWeight)}
 	case c.Ingest.OverlapTokens >= c.Ingest.ChunkTokens:
 		return &FieldError{"ingest.overlap_tokens", fmt.Sprintf("%d must be smaller than chunk_tokens (%d)", c.Ingest.OverlapTokens, c.Ingest.ChunkTokens)}
 	}
 	return nil
 }
+
+func fraction(v float64) bool { return v >= 0 && v <= 1 }
 
 func (c Config) bounds() []bound {
 	return []bound{
@@ -189,6 +205,7 @@ func (c Config) bounds() []bound {
 		{"ingest.overlap_tokens", int64(c.Ingest.OverlapTokens), 0, 8191},
 		{"ingest.max_file_bytes", c.Ingest.MaxFileBytes, 1, 1 << 32},
 		{"retrieve.top_k", int64(c.Retrieve.TopK), 1, 1000},
+		{"retrieve.candidates", int64(c.Retrieve.Candidates), 1, 1000},
 		{"retrieve.exact_below", int64(c.Retrieve.ExactBelow), 0, 1 << 31},
 		{"prompt.context_tokens", int64(c.Prompt.ContextTokens), 1, 1 << 20},
 		{"prompt.answer_tokens", int64(c.Prompt.AnswerTokens), 1, 1 << 17},

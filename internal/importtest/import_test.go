@@ -15,8 +15,10 @@ var stages = []string{"ingest", "retrieve", "rerank", "prompt"}
 // A sub-package may also import its parent.
 var allowed = map[string][]string{
 	"ingest":               {},
-	"ingest/store":         {"migrations", "retrieve"}, // retrieve for the shared error of a lost database
+	"ingest/store":         {"migrations", "ingest/postings"},
 	"retrieve":             {"ingest"},
+	"retrieve/hybrid":      {"ingest", "retrieve"}, // puts the sides together
+	"retrieve/internal":    {"retrieve"},
 	"rerank":               {"retrieve", "ingest"},
 	"prompt":               {"retrieve", "ingest"},
 	"telemetry":            {},

@@ -10,6 +10,7 @@ import (
 	"github.com/pgvector/pgvector-go"
 
 	"ragd/retrieve"
+	"ragd/retrieve/internal/filter"
 )
 
 // neighbour is a chunk at a cosine distance (1 − cosine) of the question.
@@ -19,7 +20,7 @@ type neighbour struct {
 }
 
 // search chooses the way and walks it.
-func (r *Retriever) search(ctx context.Context, tx pgx.Tx, m model, where filter, q retrieve.Query) ([]neighbour, error) {
+func (r *Retriever) search(ctx context.Context, tx pgx.Tx, m model, where filter.Filter, q retrieve.Query) ([]neighbour, error) {
 	matching, err := countMatching(ctx, tx, m, where)
 	if err != nil || matching == 0 {
 		return nil, err
@@ -34,22 +35,22 @@ func (r *Retriever) search(ctx context.Context, tx pgx.Tx, m model, where filter
 }
 
 // countMatching returns how many chunks the filters leave.
-func countMatching(ctx context.Context, tx pgx.Tx, m model, where filter) (n int64, err error) {
-	if where.sql == "" {
+func countMatching(ctx context.Context, tx pgx.Tx, m model, where filter.Filter) (n int64, err error) {
+	if where.SQL == "" {
 		return m.chunks, nil
 	}
 	args := pgx.NamedArgs{"collection": m.collection}
-	maps.Copy(args, where.args)
+	maps.Copy(args, where.Args)
 	err = tx.QueryRow(ctx, `
 		SELECT coalesce(sum(d.chunks), 0)::bigint
 		FROM ragd.documents d
-		WHERE d.collection_id = @collection AND `+where.sql, args).Scan(&n)
+		WHERE d.collection_id = @collection AND `+where.SQL, args).Scan(&n)
 	return n, err
 }
 
 // approximate walks the HNSW index. The settings end with the transaction; they
 // leave the planner no other way than the index with a look-up of each document.
-func (r *Retriever) approximate(ctx context.Context, tx pgx.Tx, m model, where filter, q retrieve.Query) ([]neighbour, error) {
+func (r *Retriever) approximate(ctx context.Context, tx pgx.Tx, m model, where filter.Filter, q retrieve.Query) ([]neighbour, error) {
 	ef := min(max(r.cfg.EfSearch, 2*q.Limit), 1000)
 	_, err := tx.Exec(ctx, `
 		SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true),
@@ -66,7 +67,7 @@ func (r *Retriever) approximate(ctx context.Context, tx pgx.Tx, m model, where f
 }
 
 // query runs one of the two statements.
-func query(ctx context.Context, tx pgx.Tx, sql string, m model, where filter, q retrieve.Query) ([]neighbour, error) {
+func query(ctx context.Context, tx pgx.Tx, sql string, m model, where filter.Filter, q retrieve.Query) ([]neighbour, error) {
 	rows, err := tx.Query(ctx, sql, queryArgs(m, where, q))
 	if err != nil {
 		return nil, err
@@ -77,25 +78,25 @@ func query(ctx context.Context, tx pgx.Tx, sql string, m model, where filter, q 
 	})
 }
 
-func queryArgs(m model, where filter, q retrieve.Query) pgx.NamedArgs {
+func queryArgs(m model, where filter.Filter, q retrieve.Query) pgx.NamedArgs {
 	args := pgx.NamedArgs{"question": pgvector.NewHalfVector(q.Vector), "collection": m.collection, "limit": q.Limit}
-	maps.Copy(args, where.args)
+	maps.Copy(args, where.Args)
 	return args
 }
 
 // source is the FROM and WHERE of both statements. The model's number is a
 // literal, for the planner must prove that the partial index fits.
-func source(m model, where filter) string {
-	if where.sql == "" {
+func source(m model, where filter.Filter) string {
+	if where.SQL == "" {
 		return fmt.Sprintf("FROM ragd.vectors v WHERE v.model_id = %d AND v.collection_id = @collection", m.id)
 	}
 	return fmt.Sprintf(`FROM ragd.vectors v JOIN ragd.documents d ON d.id = v.document_id
-		WHERE v.model_id = %d AND v.collection_id = @collection AND %s`, m.id, where.sql)
+		WHERE v.model_id = %d AND v.collection_id = @collection AND %s`, m.id, where.SQL)
 }
 
 // exactSQL orders by the column without the cast of the index, so no index can
 // answer it: every matching vector is compared.
-func exactSQL(m model, where filter) string {
+func exactSQL(m model, where filter.Filter) string {
 	return fmt.Sprintf(`
 		SELECT v.chunk_id, v.embedding <=> @question AS distance
 		%s
@@ -105,7 +106,7 @@ func exactSQL(m model, where filter) string {
 
 // indexSQL takes the nearest from the index, which returns them in about the right
 // order, and sorts them outside. "+ 0" keeps the planner from trusting that order.
-func indexSQL(m model, where filter) string {
+func indexSQL(m model, where filter.Filter) string {
 	return fmt.Sprintf(`
 		WITH near AS MATERIALIZED (
 			SELECT v.chunk_id, v.embedding::halfvec(%[1]d) <=> @question::halfvec(%[1]d) AS distance

@@ -18,6 +18,7 @@ import (
 
 	"ragd/ingest/store"
 	"ragd/retrieve"
+	"ragd/retrieve/internal/filter"
 )
 
 // Errors of a search.
@@ -88,7 +89,7 @@ func (r *Retriever) retrieve(ctx context.Context, tx pgx.Tx, q retrieve.Query) (
 	if err != nil {
 		return nil, err
 	}
-	where, ok := newFilter(q.Filters)
+	where, ok := filter.New(q.Filters)
 	if !ok {
 		return nil, nil
 	}
@@ -136,7 +137,7 @@ type model struct {
 
 // collectionModels lists the models of a collection, the most used first.
 func (r *Retriever) collectionModels(ctx context.Context, tx pgx.Tx, collection string) ([]model, error) {
-	if !storable(collection) {
+	if !filter.Storable(collection) {
 		return nil, retrieve.ErrNoCollection
 	}
 	rows, err := tx.Query(ctx, `

@@ -18,6 +18,8 @@ import (
 	"ragd/ingest/store"
 	"ragd/internal/testenv"
 	"ragd/retrieve"
+	"ragd/retrieve/internal/filter"
+	"ragd/retrieve/lexical"
 )
 
 const (
@@ -56,7 +58,7 @@ func document(rng *rand.Rand, path string, n int, metadata map[string]any) inges
 
 func put(t *testing.T, pool *pgxpool.Pool, collection string, e ingest.Encoded) {
 	t.Helper()
-	if _, err := store.New(pool, tenant).Put(t.Context(), collection, testModel, "r", e); err != nil {
+	if _, err := store.New(pool, tenant, lexical.Analyzer{}).Put(t.Context(), collection, testModel, "r", e); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -211,7 +213,7 @@ func testPlans(t *testing.T, pool *pgxpool.Pool) {
 		"plain":    {},
 		"filtered": {PathPrefix: "rare/", Metadata: map[string][]string{"lang": {"ko"}}},
 	} {
-		where, _ := newFilter(f)
+		where, _ := filter.New(f)
 		err := r.read(t.Context(), func(tx pgx.Tx) error {
 			models, err := r.collectionModels(t.Context(), tx, "many")
 			if err != nil {
@@ -237,7 +239,7 @@ func testPlans(t *testing.T, pool *pgxpool.Pool) {
 	}
 }
 
-func explain(t *testing.T, tx pgx.Tx, sql string, m model, where filter, q retrieve.Query) string {
+func explain(t *testing.T, tx pgx.Tx, sql string, m model, where filter.Filter, q retrieve.Query) string {
 	t.Helper()
 	rows, err := tx.Query(t.Context(), "EXPLAIN "+sql, queryArgs(m, where, q))
 	if err != nil {
@@ -354,7 +356,7 @@ func TestUnavailable(t *testing.T) {
 
 func TestEmbeddingModel(t *testing.T) {
 	pool := testenv.Database(t)
-	s := store.New(pool, tenant)
+	s := store.New(pool, tenant, lexical.Analyzer{})
 	rng := rand.New(rand.NewPCG(9, 10))
 	r := New(pool, tenant, Config{})
 	put(t, pool, "default", document(rng, "a", 0, nil))
@@ -405,7 +407,7 @@ func TestChangedAndDeleted(t *testing.T) {
 	expect(fish.Vectors[0], "other", "other", "other", "pet", "pet")
 	put(t, pool, "default", plant)
 	expect(fish.Vectors[0], "other", "other", "other", "pet")
-	if _, err := store.New(pool, tenant).Delete(t.Context(), "default", []string{"pet"}); err != nil {
+	if _, err := store.New(pool, tenant, lexical.Analyzer{}).Delete(t.Context(), "default", []string{"pet"}); err != nil {
 		t.Fatal(err)
 	}
 	expect(plant.Vectors[0], "other", "other", "other")

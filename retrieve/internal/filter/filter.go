@@ -1,4 +1,6 @@
-package vector
+// Package filter turns the filters of a query into a condition in SQL, so that
+// both sides of a search keep the same documents.
+package filter
 
 import (
 	"encoding/json"
@@ -13,34 +15,36 @@ import (
 	"ragd/retrieve"
 )
 
-// filter is a condition over ragd.documents d and its named arguments.
-type filter struct {
-	sql  string // "" for none
-	args pgx.NamedArgs
+// Filter is a condition over ragd.documents d.
+type Filter struct {
+	// SQL is empty when every document passes.
+	SQL string
+	// Args are the named arguments of SQL.
+	Args pgx.NamedArgs
 }
 
-// newFilter builds the condition. ok is false when nothing can match: a key
+// New builds the condition. ok is false when nothing can match: a key
 // without values, or text that the database cannot hold.
-func newFilter(f retrieve.Filters) (w filter, ok bool) {
+func New(f retrieve.Filters) (w Filter, ok bool) {
 	var conds []string
-	w.args = pgx.NamedArgs{}
+	w.Args = pgx.NamedArgs{}
 	if f.PathPrefix != "" {
-		if !storable(f.PathPrefix) {
-			return filter{}, false
+		if !Storable(f.PathPrefix) {
+			return Filter{}, false
 		}
-		w.args["prefix"] = f.PathPrefix
+		w.Args["prefix"] = f.PathPrefix
 		conds = append(conds, "starts_with(d.path, @prefix)")
 	}
 	for i, key := range slices.Sorted(maps.Keys(f.Metadata)) {
 		patterns := containment(key, f.Metadata[key])
 		if len(patterns) == 0 {
-			return filter{}, false
+			return Filter{}, false
 		}
 		name := fmt.Sprintf("metadata%d", i)
-		w.args[name] = patterns
+		w.Args[name] = patterns
 		conds = append(conds, "d.metadata @> ANY (@"+name+"::text[]::jsonb[])")
 	}
-	w.sql = strings.Join(conds, " AND ")
+	w.SQL = strings.Join(conds, " AND ")
 	return w, true
 }
 
@@ -49,7 +53,7 @@ func newFilter(f retrieve.Filters) (w filter, ok bool) {
 func containment(key string, values []string) []string {
 	var out []string
 	for _, v := range values {
-		if !storable(key) || !storable(v) {
+		if !Storable(key) || !Storable(v) {
 			continue
 		}
 		for _, form := range []any{v, []string{v}} {
@@ -62,8 +66,8 @@ func containment(key string, values []string) []string {
 	return out
 }
 
-// storable says whether PostgreSQL can hold a text; what it cannot is nowhere
+// Storable says whether PostgreSQL can hold a text; what it cannot is nowhere
 // in the database.
-func storable(s string) bool {
+func Storable(s string) bool {
 	return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0
 }
