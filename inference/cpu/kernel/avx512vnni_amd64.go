@@ -31,5 +31,5 @@ func vnniQuant(t Type) quantTiles {
 	case Q5_K:
 		return quantTiles{vnniQ5_Kx1, vnniQ5_Kx2, vnniQ5_Kx4, vnniQ5_Kx4x2}
 	}
-	return avx2Quant(t)
+	return quantTiles{vnniQ6_Kx1, vnniQ6_Kx2, vnniQ6_Kx4, vnniQ6_Kx4x2}
 }

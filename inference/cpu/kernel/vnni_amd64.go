@@ -143,3 +143,23 @@ func vnniQ5_Kx4(dst *float32, stride int, q *int8, cols int, d *float32, s *floa
 //
 //go:noescape
 func vnniQ5_Kx4x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
+
+// vnniQ6_Kx1 multiplies 1 activation rows by 1 strips of Q6_K weights at once.
+//
+//go:noescape
+func vnniQ6_Kx1(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
+
+// vnniQ6_Kx2 multiplies 2 activation rows by 1 strips of Q6_K weights at once.
+//
+//go:noescape
+func vnniQ6_Kx2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
+
+// vnniQ6_Kx4 multiplies 4 activation rows by 1 strips of Q6_K weights at once.
+//
+//go:noescape
+func vnniQ6_Kx4(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
+
+// vnniQ6_Kx4x2 multiplies 4 activation rows by 2 strips of Q6_K weights at once.
+//
+//go:noescape
+func vnniQ6_Kx4x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
