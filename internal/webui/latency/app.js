@@ -6,6 +6,7 @@ import { words } from "./text.js";
 
 const maxRows = 10000; // as many as the server keeps
 const maxDots = 1500; // drawn in a scatter; the line is fitted through all
+const fewest = 8; // values that make a distribution worth drawing
 const pollMS = 2000;
 
 const $ = (id) => document.getElementById(id);
@@ -19,9 +20,9 @@ const el = (tag, attrs = {}, ...children) => {
 const state = {
   rows: [], started: "", last: 0, active: 0, content: false, shown: 25,
   paused: false, lost: false, waiting: null,
-  chosen: null, // trace id; null follows the newest
+  chosen: null, // request or trace id; null follows the newest
   hover: { last: -1, time: -1, ttft: -1, total: -1 },
-  mode: { last: "ms", time: "ms", ttftX: "input", ttftY: "request" },
+  mode: { last: "ms", time: "ms", ttftX: "prefilled", ttftY: "engine" },
 };
 
 // Words and numbers.
@@ -127,8 +128,8 @@ function matching(rows) {
 function routes() {
   const select = $("route"), have = [...new Set(state.rows.map((r) => r.route))].sort();
   const want = ["", ...have];
-  if ([...select.options].map((o) => o.value).join("\n") === want.join("\n") && select.options[0].textContent === t("all")) return;
-  const chosen = select.options.length ? select.value : have.includes("POST /ask") ? "POST /ask" : "";
+  if ([...select.options].map((o) => o.value).join("\n") === want.join("\n") && select.options[0]?.textContent === t("all")) return;
+  const chosen = select.options.length > 1 ? select.value : have.includes("POST /ask") ? "POST /ask" : "";
   select.replaceChildren(...want.map((r) => el("option", { value: r }, r || t("all"))));
   select.value = want.includes(chosen) ? chosen : "";
 }
@@ -166,7 +167,7 @@ function tiles(windowed) {
     return el("div", { class: "card tile" }, el("h2", {}, name), el("p", { class: "sub" }, sub),
       el("p", { class: "big" }, duration(p(50)), el("small", {}, "p50")),
       el("p", { class: "rest" }, el("span", {}, el("b", {}, duration(p95)), " p95"), el("span", {}, el("b", {}, duration(p(99))), " p99")),
-      s.length > 1 ? strip(histogram(s, bins), Math.max(1, marked)) : null);
+      s.length >= fewest ? strip(histogram(s, bins), Math.max(1, marked)) : null);
   };
   const sum = (f) => windowed.reduce((a, r) => a + f(r), 0), bad = windowed.filter((r) => !completed(r)).length;
   const input = sum((r) => r.input_tokens);
@@ -212,7 +213,7 @@ function last() {
 function time() {
   const host = $("time"), { step, buckets } = overTime(view, room(host, 13, 60)), share = state.mode.time === "share", hover = state.hover.time;
   columns(host, {
-    label: `${t("attribution")}. ${t("attributionSub")}`, keys: stages, share, format: duration, hover, height: 230,
+    label: `${t("attribution")}. ${t("attributionSub")}`, keys: stages, share, format: duration, hover, height: 300,
     cols: buckets.map((b) => ({ parts: stageMeans(b.rows), label: clock(b.at * 1000, step < 60) })),
     onHover: hoverOn("time", time),
   });
@@ -277,11 +278,13 @@ function outputs() {
 
 // One request.
 
-const current = () => (state.chosen && state.rows.find((r) => r.trace_id === state.chosen)) || view.at(-1);
+// A caller's own trace may hold several requests, so a request is chosen by its id;
+// an address with a trace id opens the first of that trace.
+const current = () => (state.chosen && state.rows.find((r) => r.id === state.chosen || r.trace_id === state.chosen)) || view.at(-1);
 
 function choose(r) {
-  state.chosen = r?.trace_id ?? null;
-  history.replaceState(null, "", r ? `#${r.trace_id}` : location.pathname);
+  state.chosen = r?.id ?? null;
+  history.replaceState(null, "", r ? `#${r.id}` : location.pathname);
   schedule();
 }
 
@@ -331,24 +334,24 @@ function drawPrompt(r) {
       el("td", {}, number(x.value)), el("td", { class: "muted" }, `${number((x.value / r.input_tokens) * 100, 1)} %`))))),
     dropped.length ? el("h4", {}, t("left_out")) : null,
     dropped.length ? el("table", { class: "small" }, el("tbody", {}, ...dropped.map((d) => el("tr", {}, el("th", { scope: "row" }, t("reasons")[d.reason] ?? d.reason),
-      el("td", {}, `${number(d.chunks)} ${t("chunks")}`), el("td", {}, `${number(d.tokens)} ${t("tokens")}`))))) : null);
+      el("td", {}, t("nChunks")(number(d.chunks))), el("td", {}, t("nTokens")(number(d.tokens))))))) : null);
 }
 
 function table() {
-  const rows = view.slice(-state.shown).reverse(), now = current(), focused = document.activeElement?.dataset?.trace;
-  const head = [["time"], ["outcome"], ["TTFT"], ["TPOT", "wide-only"], ["total"], ["in"], ["out"], ["cached", "wide-only"], ["chunks", "wide-only"], ["trace"]];
+  const rows = view.slice(-state.shown).reverse(), now = current(), focused = document.activeElement?.dataset?.id;
+  const head = [["time"], ["outcome"], ["TTFT"], ["TPOT", "wide-only"], ["total"], ["in", "medium-only"], ["out", "medium-only"], ["cached", "wide-only"], ["chunks", "wide-only"], ["trace"]];
   const cell = (value, cls = "") => el("td", { class: cls }, value);
   $("table").replaceChildren(
     el("thead", {}, el("tr", {}, ...head.map(([k, cls]) => el("th", { scope: "col", class: cls ?? "" }, t(k) ?? k)))),
     el("tbody", {}, ...rows.map((r) => {
-      const open = el("button", { type: "button", class: "link", "data-trace": r.trace_id }, r.trace_id.slice(0, 8));
+      const open = el("button", { type: "button", class: "link", "data-id": r.id }, r.trace_id.slice(0, 8));
       const row = el("tr", r === now ? { "aria-current": "true" } : {}, cell(clock(r.received)), cell(el("span", { class: `badge o-${r.outcome}` }, t("outcomes")[r.outcome] ?? r.outcome)),
-        cell(duration(r.timings.ttft_ms)), cell(duration(r.timings.tpot_ms), "wide-only"), cell(duration(r.timings.total_ms)), cell(number(r.input_tokens)),
-        cell(number(r.output_tokens)), cell(number(r.cached_tokens), "wide-only"), cell(`${r.used_chunks} / ${r.retrieved_chunks}`, "wide-only"), cell(open));
+        cell(duration(r.timings.ttft_ms)), cell(duration(r.timings.tpot_ms), "wide-only"), cell(duration(r.timings.total_ms)), cell(number(r.input_tokens), "medium-only"),
+        cell(number(r.output_tokens), "medium-only"), cell(number(r.cached_tokens), "wide-only"), cell(`${r.used_chunks} / ${r.retrieved_chunks}`, "wide-only"), cell(open));
       row.addEventListener("click", () => { choose(r); $("one").scrollIntoView({ block: "nearest" }); });
       return row;
     })));
-  if (focused) $("table").querySelector(`[data-trace="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+  if (focused) $("table").querySelector(`[data-id="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
   $("more").hidden = view.length <= state.shown;
 }
 
@@ -366,11 +369,10 @@ function segments() {
   make("ttft-y", "ttftY", [["request", "yTTFT", "yTTFTHint"], ["engine", "yLLM", "yLLMHint"]], inputs);
 }
 
-// fromAddress opens the trace that the address names.
+// fromAddress opens the request or trace that the address names.
 function fromAddress() {
-  const trace = location.hash.slice(1).toLowerCase();
-  if (/^[0-9a-f]{32}$/.test(trace)) state.chosen = trace;
-  schedule();
+  state.chosen = location.hash.slice(1) || null;
+  if (state.drawn) schedule();
 }
 
 function wire() {

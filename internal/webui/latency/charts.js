@@ -105,7 +105,7 @@ function xLabels(root, r, cols, x) {
   cols.forEach((c, i) => {
     if (!c.label || x(i) - 26 < free || x(i) + 26 > r.right + 8) return;
     root.append(svg("text", { class: "tick", x: x(i), y: r.height - 5, "text-anchor": "middle" }, c.label));
-    free = x(i) + 40;
+    free = x(i) + 56;
   });
 }
 
