@@ -15,6 +15,10 @@ var ErrUnavailable = ingest.ErrUnavailable
 // ErrNoCollection is returned when a named collection does not exist.
 var ErrNoCollection = errors.New("no such collection")
 
+// ErrModel is returned when no chunk of the collection was encoded by the
+// query's embedding model.
+var ErrModel = errors.New("embedding model differs from the collection's")
+
 // Filters narrow a query to documents.
 type Filters struct {
 	// PathPrefix keeps documents whose path starts with it, literally.

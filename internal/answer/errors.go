@@ -16,6 +16,7 @@ type Code string
 const (
 	Invalid     Code = "invalid"
 	NotFound    Code = "not_found"
+	Conflict    Code = "conflict"
 	TooLarge    Code = "too_large"
 	OverBudget  Code = "over_budget"
 	Busy        Code = "busy"
@@ -48,6 +49,15 @@ func invalid(field, reason string) *Error {
 	return &Error{Code: Invalid, Field: field, Message: field + ": " + reason}
 }
 
+// noCollection says how to make the collection.
+func noCollection(name string) *Error {
+	how := "ragd ingest PATH"
+	if name != "default" {
+		how += " --collection " + name
+	}
+	return &Error{Code: NotFound, Field: "collection", Message: fmt.Sprintf("there is no collection %q yet; fill it with: %s", name, how)}
+}
+
 // AsError turns any error of the question road into one a caller may see.
 func AsError(err error) *Error {
 	var e *Error
@@ -60,6 +70,8 @@ func AsError(err error) *Error {
 		return &Error{Code: Cancelled, Message: "the client went away", Err: err}
 	case errors.Is(err, retrieve.ErrNoCollection):
 		return &Error{Code: NotFound, Field: "collection", Message: "no such collection", Err: err}
+	case errors.Is(err, retrieve.ErrModel):
+		return &Error{Code: Conflict, Field: "collection", Message: "the collection was ingested with another embedding model; ingest it again with this one", Err: err}
 	case errors.Is(err, retrieve.ErrUnavailable):
 		return &Error{Code: Unavailable, Message: "the database cannot be reached; try again", Err: err}
 	}

@@ -49,10 +49,17 @@ func firstSentence(h retrieve.Hit) string {
 }
 
 // add appends a quote. Line breaks inside it are those of the source's text
-// editor and become spaces; every word stays.
+// editor and become spaces; every word stays. Lines that are markup alone, such
+// as the end of a code block before the sentence, are left out.
 func (e *extraction) add(quote string, h retrieve.Hit, marker int) {
-	quote = strings.Join(strings.Fields(quote), " ")
-	if strings.Contains(e.text, quote) {
+	var words []string
+	for line := range strings.Lines(quote) {
+		if !markupLine(line) {
+			words = append(words, strings.Fields(line)...)
+		}
+	}
+	quote = strings.Join(words, " ")
+	if quote == "" || strings.Contains(e.text, quote) {
 		return
 	}
 	if e.text != "" {
@@ -63,4 +70,13 @@ func (e *extraction) add(quote string, h retrieve.Hit, marker int) {
 	end := utf8.RuneCountInString(e.text)
 	e.text += " " + markerText(marker)
 	e.citations = append(e.citations, cite(h, marker, Quote{start, end}))
+}
+
+// markupLine reports a code fence or a thematic break.
+func markupLine(line string) bool {
+	line = strings.TrimSpace(line)
+	if strings.HasPrefix(line, "```") || strings.HasPrefix(line, "~~~") {
+		return true
+	}
+	return len(line) >= 3 && (strings.Trim(line, "-") == "" || strings.Trim(line, "*") == "" || strings.Trim(line, "_") == "")
 }

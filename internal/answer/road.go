@@ -2,6 +2,7 @@ package answer
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -68,10 +69,24 @@ func (a *asking) findEvidence(ctx context.Context) error {
 	ctx, end := a.rec.Begin(ctx, telemetry.StageRerank, a.Reranker.Name())
 	a.kept, a.drops, err = a.Reranker.Rerank(ctx, q, a.hits)
 	end(err)
+	a.listRetrieved()
+	return err
+}
+
+// listRetrieved lists the candidates in the order of the search, with the scores
+// of the reranker where it came that far.
+func (a *asking) listRetrieved() {
+	scores := make(map[int64]float32, len(a.hits))
+	for _, h := range a.kept {
+		scores[h.Chunk.ID] = h.Scores.Rerank
+	}
+	for _, d := range a.drops {
+		scores[d.Hit.Chunk.ID] = d.Hit.Scores.Rerank
+	}
 	for _, h := range a.hits {
+		h.Scores.Rerank = scores[h.Chunk.ID]
 		a.res.Sources.Retrieved = append(a.res.Sources.Retrieved, source(h, 0))
 	}
-	return err
 }
 
 func (a *asking) retrieve(ctx context.Context) (q retrieve.Query, err error) {
@@ -81,7 +96,11 @@ func (a *asking) retrieve(ctx context.Context) (q retrieve.Query, err error) {
 		return q, err
 	}
 	q = a.query()
-	if a.hits, err = a.Retriever.Retrieve(ctx, q); err != nil {
+	a.hits, err = a.Retriever.Retrieve(ctx, q)
+	if errors.Is(err, retrieve.ErrNoCollection) {
+		return q, noCollection(a.req.Collection)
+	}
+	if err != nil {
 		return q, fmt.Errorf("retrieve: %w", err)
 	}
 	return q, nil

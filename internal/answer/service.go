@@ -133,7 +133,7 @@ func (a *asking) summary(err error) telemetry.Summary {
 
 // outcomes maps error codes to the few values a metric label takes.
 var outcomes = map[Code]telemetry.Outcome{
-	Invalid: telemetry.Rejected, NotFound: telemetry.Rejected, TooLarge: telemetry.Rejected, OverBudget: telemetry.Rejected,
+	Invalid: telemetry.Rejected, NotFound: telemetry.Rejected, Conflict: telemetry.Rejected, TooLarge: telemetry.Rejected, OverBudget: telemetry.Rejected,
 	Busy: telemetry.Rejected, Cancelled: telemetry.Cancelled, Timeout: telemetry.TimedOut,
 	Unavailable: telemetry.Failed, Internal: telemetry.Failed,
 }

@@ -48,9 +48,9 @@ func decodeError(err error) error {
 	case errors.As(err, &wrongType):
 		field := wrongType.Field
 		if field == "" {
-			return &answer.Error{Code: answer.Invalid, Message: fmt.Sprintf("the body must be a JSON object, not a %s", wrongType.Value)}
+			return &answer.Error{Code: answer.Invalid, Message: fmt.Sprintf("the body must be a JSON object, not %s", given(wrongType.Value))}
 		}
-		return &answer.Error{Code: answer.Invalid, Field: field, Message: fmt.Sprintf("%s: %s given, %s wanted", field, wrongType.Value, plainType(wrongType.Type.Kind().String()))}
+		return &answer.Error{Code: answer.Invalid, Field: field, Message: fmt.Sprintf("%s: %s given, %s wanted", field, given(wrongType.Value), plainType(wrongType.Type.Kind().String()))}
 	case errors.As(err, &syntax):
 		return &answer.Error{Code: answer.Invalid, Message: fmt.Sprintf("the body is not JSON: %s at byte %d", syntax, syntax.Offset)}
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
@@ -61,6 +61,21 @@ func decodeError(err error) error {
 		return &answer.Error{Code: answer.Invalid, Field: field, Message: fmt.Sprintf("unknown field %q", field)}
 	}
 	return &answer.Error{Code: answer.Invalid, Message: err.Error()}
+}
+
+// given words what encoding/json calls a value: "array", "number 2.5".
+func given(value string) string {
+	switch value {
+	case "array":
+		return "a list"
+	case "bool":
+		return "true or false"
+	case "object":
+		return "an object"
+	case "string", "number":
+		return "a " + value
+	}
+	return value
 }
 
 func plainType(kind string) string {

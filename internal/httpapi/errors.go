@@ -29,6 +29,7 @@ var statuses = map[answer.Code]int{
 	unauthorized:       http.StatusUnauthorized,
 	forbidden:          http.StatusForbidden,
 	answer.NotFound:    http.StatusNotFound,
+	answer.Conflict:    http.StatusConflict,
 	methodNotAllowed:   http.StatusMethodNotAllowed,
 	answer.TooLarge:    http.StatusRequestEntityTooLarge,
 	answer.OverBudget:  http.StatusUnprocessableEntity,

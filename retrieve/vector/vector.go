@@ -21,13 +21,8 @@ import (
 	"ragd/retrieve/internal/filter"
 )
 
-// Errors of a search.
-var (
-	// ErrModel: the question was encoded by a model that the collection was not.
-	ErrModel = errors.New("embedding model differs from the collection's")
-	// ErrQuery: the query itself is at fault.
-	ErrQuery = errors.New("invalid vector query")
-)
+// ErrQuery says that the query itself is at fault.
+var ErrQuery = errors.New("invalid vector query")
 
 // Config tunes the search; zero values take the defaults.
 type Config struct {
@@ -61,7 +56,7 @@ func New(pool *pgxpool.Pool, tenant string, cfg Config) *Retriever {
 }
 
 // Retrieve implements retrieve.Retriever. It returns retrieve.ErrNoCollection for
-// an unknown collection, ErrModel when no chunk of the collection was encoded by
+// an unknown collection, retrieve.ErrModel when no chunk of the collection was encoded by
 // the query's model, and retrieve.ErrUnavailable when the database cannot be
 // reached. An empty collection has no hits. Everything is read from one state of
 // the database.
@@ -189,7 +184,7 @@ func pick(models []model, q retrieve.Query) (model, error) {
 		return m, nil
 	}
 	return model{}, fmt.Errorf("%w: the question was encoded by %q, the collection by %s; ingest it again with this model",
-		ErrModel, q.Model, strings.Join(names, ", "))
+		retrieve.ErrModel, q.Model, strings.Join(names, ", "))
 }
 
 // load turns what a search found into hits, in its order.

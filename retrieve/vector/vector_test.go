@@ -311,7 +311,7 @@ func TestErrors(t *testing.T) {
 	}{
 		{"unknown collection", change(func(q *retrieve.Query) { q.Collection = "nope" }), retrieve.ErrNoCollection, `"nope"`},
 		{"no text for a name", change(func(q *retrieve.Query) { q.Collection = "a\x00" }), retrieve.ErrNoCollection, ""},
-		{"other model", change(func(q *retrieve.Query) { q.Model = "newer" }), ErrModel, `"newer", the collection by "test-model"`},
+		{"other model", change(func(q *retrieve.Query) { q.Model = "newer" }), retrieve.ErrModel, `"newer", the collection by "test-model"`},
 		{"other dimension", change(func(q *retrieve.Query) { q.Vector = q.Vector[:5] }), ErrQuery, "5 dimensions"},
 		{"limit 0", change(func(q *retrieve.Query) { q.Limit = 0 }), ErrQuery, "limit 0"},
 		{"negative limit", change(func(q *retrieve.Query) { q.Limit = -3 }), ErrQuery, "limit -3"},

@@ -1,0 +1,66 @@
+package answer
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"ragd/retrieve"
+)
+
+func TestUnknownCollectionSaysHowToFillIt(t *testing.T) {
+	for name, want := range map[string]string{
+		"default": "ragd ingest PATH", "manuals": "ragd ingest PATH --collection manuals",
+	} {
+		r := newRig(t, nil, &fakeGenerator{})
+		r.Retriever = fakeRetriever{err: retrieve.ErrNoCollection}
+		_, err := r.Ask(context.Background(), time.Now(), Request{Question: "Well?", Collection: name}, &recordingSink{})
+		var e *Error
+		if !errors.As(err, &e) || e.Code != NotFound || !strings.HasSuffix(e.Error(), ": "+want) || !strings.Contains(e.Message, name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestCollectionOfAnotherModelIsAConflict(t *testing.T) {
+	r := newRig(t, nil, &fakeGenerator{})
+	r.Retriever = fakeRetriever{err: retrieve.ErrModel}
+	_, err := r.Ask(context.Background(), time.Now(), Request{Question: "Well?"}, &recordingSink{})
+	if e := AsError(err); e.Code != Conflict || !strings.Contains(e.Message, "ingest it again") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestRetrievedSourcesCarryTheirScores: what was dropped has one too.
+func TestRetrievedSourcesCarryTheirScores(t *testing.T) {
+	hits := append([]retrieve.Hit{twoChunks[0]}, twoChunks...) // the first twice, as a duplicate
+	hits[1].Chunk.ID = 99
+	r := newRig(t, hits, &fakeGenerator{pieces: []string{"x"}})
+	res, _ := ask(t, r, Request{Question: "Well?"})
+	if len(res.Sources.Retrieved) != len(hits) {
+		t.Fatalf("%d retrieved of %d", len(res.Sources.Retrieved), len(hits))
+	}
+	for _, s := range res.Sources.Retrieved {
+		if s.Score == 0 {
+			t.Errorf("chunk %d has no score", s.ChunkID)
+		}
+	}
+}
+
+func TestQuotesLeaveMarkupLinesOut(t *testing.T) {
+	for text, want := range map[string]string{
+		"~~~\nThe pump needs oil.":         "The pump needs oil.",
+		"```sh\nls\n```\nThen list it.":    "ls Then list it.",
+		"One line.\n---":                   "One line.",
+		"***\n___\nStars and lines.":       "Stars and lines.",
+		"-- not a rule\nand `code` stays.": "-- not a rule and `code` stays.",
+	} {
+		var e extraction
+		e.add(text, twoChunks[0], 1)
+		if got := strings.TrimSuffix(e.text, " [1]"); got != want {
+			t.Errorf("%q is quoted as %q, want %q", text, got, want)
+		}
+	}
+}
