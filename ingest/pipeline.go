@@ -47,7 +47,7 @@ const (
 func DefaultConfig(collection string) Config {
 	return Config{
 		Collection: collection, Sentences: SentencesApart, ParseTimeout: time.Minute,
-		BatchTokens: 4096, WindowTokens: 16384, Writers: 2,
+		BatchTokens: 4096, WindowTokens: 8192, Writers: 2,
 	}
 }
 

@@ -21,11 +21,16 @@ type work struct {
 // windowDocuments bounds a window of very short documents.
 const windowDocuments = 512
 
+// rampWindow is the size of the first window as a part of WindowTokens. Each next
+// one is twice as long: the first documents are stored soon, and a run that is
+// interrupted early loses little.
+const rampWindow = 16
+
 // read loads, extracts and cuts the files in their order and hands them on in
 // windows. Unchanged files end here: only their hash is computed.
 func (r *run) read(ctx context.Context, windows chan<- []*work) error {
 	var window []*work
-	tokens := 0
+	tokens, full := 0, r.config.WindowTokens/rampWindow
 	for i := range r.listing.Files {
 		w, err := r.readFile(ctx, i)
 		if err != nil {
@@ -38,11 +43,11 @@ func (r *run) read(ctx context.Context, windows chan<- []*work) error {
 		for _, c := range w.encoded.Chunks {
 			tokens += c.Tokens
 		}
-		if tokens >= r.config.WindowTokens || len(window) >= windowDocuments {
+		if tokens >= full || len(window) >= windowDocuments {
 			if err := send(ctx, windows, window); err != nil {
 				return err
 			}
-			window, tokens = nil, 0
+			window, tokens, full = nil, 0, min(2*full+1, r.config.WindowTokens)
 		}
 	}
 	if len(window) == 0 {

@@ -112,7 +112,7 @@ func failure(d Document, err error) FileResult {
 func (r *run) report(interrupted bool) Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out := Report{Found: len(r.results), Pruned: len(r.pruned), Interrupted: interrupted, Elapsed: time.Since(r.started)}
+	out := Report{Found: len(r.results), Pruned: len(r.pruned), Interrupted: interrupted, Elapsed: time.Since(r.started), Files: []FileResult{}}
 	for _, f := range r.results {
 		switch f.Status {
 		case Indexed:

@@ -45,6 +45,8 @@ type App struct {
 	embed *embedder
 	gen   *generator
 	ask   *answer.Service
+	// stopping is closed when Serve begins to shut down.
+	stopping chan struct{}
 	// closers run last in, first out.
 	closers []func(context.Context) error
 }
@@ -56,7 +58,7 @@ const tenant = "default"
 // unless DocumentsOnly the answer model. What was started is stopped again when
 // a later part fails.
 func Open(ctx context.Context, cfg config.Config, opts Options) (a *App, err error) {
-	a = &App{cfg: cfg, opts: opts, log: opts.Log, tel: opts.Telemetry}
+	a = &App{cfg: cfg, opts: opts, log: opts.Log, tel: opts.Telemetry, stopping: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.Close())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"syscall"
 	"time"
 
 	"ragd/internal/answer"
@@ -28,14 +29,17 @@ func Listen(cfg config.Config) (net.Listener, error) {
 			"(printf %%s \"$KEY\" | sha256sum), or listen on 127.0.0.1", cfg.Server.Addr)
 	}
 	l, err := net.Listen("tcp", cfg.Server.Addr)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("%s is in use, perhaps by another ragd: stop that one, or choose another address with --addr", cfg.Server.Addr)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
 	return l, nil
 }
 
-// Serve answers on l until ctx ends, then lets running requests finish within
-// the configured time.
+// Serve answers on l until ctx ends, then lets running answers finish within the
+// configured time; running ingests stop and report. It may be called once.
 func (a *App) Serve(ctx context.Context, l net.Listener) error {
 	srv := &http.Server{Handler: a.Handler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
 	failed := make(chan error, 1)
@@ -47,6 +51,7 @@ func (a *App) Serve(ctx context.Context, l net.Listener) error {
 	case <-ctx.Done():
 	}
 	a.log.Info("shutting down")
+	close(a.stopping)
 	grace, cancel := context.WithTimeout(context.Background(), a.cfg.Server.ShutdownTimeout)
 	defer cancel()
 	if err := srv.Shutdown(grace); err != nil {
@@ -64,6 +69,7 @@ func (a *App) Handler() http.Handler {
 			{ID: a.cfg.Models.Answer, Object: "model", OwnedBy: "ragd", Role: "answers"},
 			{ID: a.cfg.Models.Embedding, Object: "model", OwnedBy: "ragd", Role: "embeddings"},
 		},
+		Stopping: a.stopping,
 	}, httpapi.Config{
 		MaxBodyBytes: a.cfg.Server.MaxBodyBytes, RequestTimeout: a.cfg.Server.RequestTimeout,
 		Keys: a.cfg.Server.Keys, Version: a.opts.Version,

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"ragd/ingest"
 	"ragd/internal/answer"
 )
 
@@ -83,35 +82,6 @@ func (c *Client) Search(ctx context.Context, req answer.SearchRequest) (*answer.
 	defer resp.Body.Close()
 	var out answer.SearchResult
 	return &out, json.NewDecoder(resp.Body).Decode(&out)
-}
-
-// Ingest has the server read paths of its own machine.
-func (c *Client) Ingest(ctx context.Context, paths []string, collection string, prune bool, progress func(ingest.Progress)) (ingest.Report, error) {
-	resp, err := c.do(ctx, http.MethodPost, "/v1/ingest", map[string]any{"paths": paths, "collection": collection, "prune": prune})
-	if err != nil {
-		return ingest.Report{}, err
-	}
-	defer resp.Body.Close()
-	lines := scanner(resp.Body)
-	for lines.Scan() {
-		var line struct {
-			Progress *ingest.Progress
-			Report   *ingest.Report
-			Error    *errorDetail
-		}
-		if err := json.Unmarshal(lines.Bytes(), &line); err != nil {
-			return ingest.Report{}, fmt.Errorf("ingest: answer of the server: %w", err)
-		}
-		switch {
-		case line.Progress != nil && progress != nil:
-			progress(*line.Progress)
-		case line.Report != nil && line.Error != nil:
-			return *line.Report, line.Error.err()
-		case line.Report != nil:
-			return *line.Report, nil
-		}
-	}
-	return ingest.Report{}, errors.Join(fmt.Errorf("ingest: the server closed the connection"), lines.Err())
 }
 
 func (c *Client) get(ctx context.Context, path string, out any) error {

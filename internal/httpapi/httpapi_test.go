@@ -65,10 +65,18 @@ func (l *fakeLibrary) Delete(_ context.Context, _ string, paths []string) (int, 
 	return len(paths), nil
 }
 
-type fakeIngester struct{ err error }
+// fakeIngester settles one of two documents; with block it then waits to be stopped.
+type fakeIngester struct {
+	err   error
+	block bool
+}
 
-func (f fakeIngester) Ingest(_ context.Context, _ IngestRequest, progress func(ingest.Progress)) (ingest.Report, error) {
+func (f fakeIngester) Ingest(ctx context.Context, _ IngestRequest, progress func(ingest.Progress)) (ingest.Report, error) {
 	progress(ingest.Progress{Documents: 1, Total: 2})
+	if f.block {
+		<-ctx.Done()
+		return ingest.Report{Found: 2, Indexed: 1, Remaining: 1, Interrupted: true}, ctx.Err()
+	}
 	return ingest.Report{Found: 2, Indexed: 2}, f.err
 }
 
@@ -254,6 +262,7 @@ func TestOtherRoutes(t *testing.T) {
 		{"POST", "/v1/search", `{"query":"q"}`, 200, `"results":[]`},
 		{"POST", "/v1/ingest", `{"paths":["/x"]}`, 200, `"report"`},
 		{"POST", "/v1/ingest", `{}`, 400, "paths"},
+		{"DELETE", "/v1/ingest/nothing", "", 404, "no such ingest"},
 		{"GET", "/nothing", "", 404, "not_found"},
 		{"GET", "/ask", "", 405, "method_not_allowed"},
 	} {

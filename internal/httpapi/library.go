@@ -2,13 +2,11 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"time"
 
 	"github.com/gin-gonic/gin"
 
-	"ragd/ingest"
 	"ragd/internal/answer"
 )
 
@@ -78,39 +76,4 @@ func (s *server) deleteDocuments(c *gin.Context) {
 		return
 	}
 	c.JSON(http.StatusOK, gin.H{"deleted": n})
-}
-
-// ingestLine is one line of the newline-delimited JSON that /v1/ingest streams.
-type ingestLine struct {
-	Progress *ingest.Progress `json:"progress,omitempty"`
-	Report   *ingest.Report   `json:"report,omitempty"`
-	Error    *errorDetail     `json:"error,omitempty"`
-}
-
-func (s *server) ingest(c *gin.Context) {
-	var req IngestRequest
-	if err := s.decode(c, &req); err != nil {
-		s.fail(c, err, "")
-		return
-	}
-	if len(req.Paths) == 0 || len(req.Paths) > maxPaths {
-		s.fail(c, &answer.Error{Code: answer.Invalid, Field: "paths", Message: "paths: 1 to 10000 paths are needed"}, "")
-		return
-	}
-	c.Header("Content-Type", "application/x-ndjson")
-	enc := json.NewEncoder(c.Writer)
-	line := func(l ingestLine) {
-		if err := enc.Encode(l); err != nil {
-			c.Error(err)
-		}
-		c.Writer.Flush()
-	}
-	report, err := s.Ingester.Ingest(c.Request.Context(), req, func(p ingest.Progress) { line(ingestLine{Progress: &p}) })
-	if err != nil {
-		e := answer.AsError(err)
-		s.logError(c, e, "")
-		line(ingestLine{Report: &report, Error: &errorDetail{Code: e.Code, Message: e.Message, Field: e.Field}})
-		return
-	}
-	line(ingestLine{Report: &report})
 }

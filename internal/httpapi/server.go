@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -56,6 +57,9 @@ type Deps struct {
 	Asker    Asker
 	Library  Library
 	Ingester Ingester
+	// Stopping is closed when the server shuts down: running ingests then end and
+	// report. It may be nil.
+	Stopping <-chan struct{}
 	// Ready returns why a question could not be answered now, or nil.
 	Ready func(ctx context.Context) error
 	// Metrics serves /metrics.
@@ -87,11 +91,13 @@ type Config struct {
 type server struct {
 	Deps
 	cfg Config
+	// ingests maps the id of a running ingest to its context.CancelFunc.
+	ingests sync.Map
 }
 
 // New returns the handler of every route.
 func New(deps Deps, cfg Config) http.Handler {
-	s := &server{deps, cfg}
+	s := &server{Deps: deps, cfg: cfg}
 	gin.SetMode(gin.ReleaseMode)
 	e := gin.New()
 	e.HandleMethodNotAllowed = true
@@ -116,6 +122,7 @@ func New(deps Deps, cfg Config) http.Handler {
 	v1.GET("/documents", s.documents)
 	v1.DELETE("/documents", s.deleteDocuments)
 	v1.POST("/ingest", s.loopbackOnly, s.ingest)
+	v1.DELETE("/ingest/:id", s.loopbackOnly, s.stopIngest)
 	return e
 }
 
