@@ -9,7 +9,10 @@ import (
 )
 
 func newDB(o *options) *cobra.Command {
-	cmd := &cobra.Command{Use: "db", Short: "Work with the database"}
+	cmd := &cobra.Command{
+		Use: "db", Short: "Work with the database", Args: knownCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
 	cmd.AddCommand(&cobra.Command{
 		Use: "url", Short: "Print the connection string of the database in use", Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {

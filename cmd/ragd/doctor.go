@@ -42,11 +42,14 @@ func newDoctor(o *options) *cobra.Command {
 func printChecks(w io.Writer, checks []app.Check) {
 	t := newTable(w)
 	for _, c := range checks {
-		state := "ok"
+		state, what := "ok", c.Found
 		if c.Problem != "" {
-			state = "PROBLEM"
+			state, what = "PROBLEM", c.Problem
+			if c.Found != "" {
+				what = c.Found + ": " + c.Problem
+			}
 		}
-		t.row(c.Name, state, c.Found+c.Problem)
+		t.row(c.Name, state, what)
 	}
 	t.print()
 }

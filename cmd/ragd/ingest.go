@@ -79,18 +79,20 @@ func remoteIngest(ctx context.Context, c *client.Client, req httpapi.IngestReque
 // ingestDone prints the report and chooses the exit code: what was stored is
 // told even when the run ended early.
 func ingestDone(cmd *cobra.Command, r ingest.Report, err error, asJSON bool) error {
-	if asJSON {
-		if jsonErr := printJSON(cmd.OutOrStdout(), r); jsonErr != nil {
-			return jsonErr
+	began := r.Found > 0 || err == nil
+	switch {
+	case began && asJSON:
+		if err := printJSON(cmd.OutOrStdout(), r); err != nil {
+			return err
 		}
-	} else if r.Found > 0 || err == nil {
+	case began:
 		printReport(cmd.OutOrStdout(), r)
 	}
 	switch {
+	case r.Interrupted:
+		return errInterrupted
 	case err != nil:
 		return err
-	case r.Interrupted:
-		return context.Canceled
 	case !r.Complete():
 		return errPartly
 	}

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"ragd/internal/answer"
+	"ragd/internal/client"
 )
 
 // version is set by the Makefile.
@@ -37,7 +38,10 @@ func run(args []string) int {
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
 	code := exitCode(ctx, err)
-	if err != nil && !errors.Is(err, errPartly) {
+	switch {
+	case code == exitInterrupted:
+		fmt.Fprintln(os.Stderr, "ragd: interrupted"+unknownPart(err))
+	case err != nil && !errors.Is(err, errPartly):
 		fmt.Fprintln(os.Stderr, "ragd: "+message(err))
 	}
 	return code
@@ -53,14 +57,26 @@ func (e *usageError) Unwrap() error { return e.err }
 // already listed.
 var errPartly = errors.New("some documents failed")
 
+// errInterrupted ends a command that was told to stop and did.
+var errInterrupted = errors.New("interrupted")
+
+// unknownPart tells an interrupted person what could not be found out.
+func unknownPart(err error) string {
+	if errors.Is(err, client.ErrNoReport) {
+		return ": " + err.Error()
+	}
+	return ""
+}
+
 func exitCode(ctx context.Context, err error) int {
 	var usage *usageError
+	var bad *answer.Error
 	switch {
 	case err == nil:
 		return exitDone
-	case errors.As(err, &usage):
+	case errors.As(err, &usage), errors.As(err, &bad) && bad.Code == answer.Invalid:
 		return exitUsage
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, errors.Is(err, errInterrupted):
 		return exitInterrupted
 	case errors.Is(err, errPartly):
 		return exitPartly

@@ -78,10 +78,11 @@ func newModels(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			rows := modelRows(store.Catalog(), list)
 			if o.json {
-				return printJSON(cmd.OutOrStdout(), list)
+				return printJSON(cmd.OutOrStdout(), rows)
 			}
-			printModels(cmd.OutOrStdout(), store.Catalog(), list)
+			printModels(cmd.OutOrStdout(), rows)
 			return nil
 		},
 	}
@@ -89,26 +90,48 @@ func newModels(o *options) *cobra.Command {
 	return cmd
 }
 
-func printModels(w io.Writer, catalog []modelstore.Item, here []modelstore.Installed) {
+// modelRow is one model of `ragd models --json`; path is there when the model is.
+type modelRow struct {
+	Name    string `json:"name"`
+	Use     string `json:"use,omitempty"`
+	Bytes   int64  `json:"bytes"`
+	Here    bool   `json:"here"`
+	Path    string `json:"path,omitempty"`
+	Summary string `json:"summary,omitempty"`
+}
+
+// modelRows lists the catalogue, then what was pulled beside it.
+func modelRows(catalog []modelstore.Item, here []modelstore.Installed) []modelRow {
 	installed := map[string]modelstore.Installed{}
 	for _, m := range here {
 		installed[m.Name] = m
 	}
-	t := newTable(w, 2)
-	t.row("name", "for", "size", "here", "what")
+	rows := []modelRow{}
 	for _, item := range catalog {
-		state := "no"
-		bytes := item.Size
+		r := modelRow{Name: item.Name, Use: string(item.Use), Bytes: item.Size, Summary: item.Summary}
 		if m, ok := installed[item.Name]; ok {
-			state, bytes = "yes", m.Bytes
+			r.Here, r.Path, r.Bytes = true, m.Path, m.Bytes
 			delete(installed, item.Name)
 		}
-		t.row(item.Name, string(item.Use), size(bytes), state, item.Summary)
+		rows = append(rows, r)
 	}
 	for _, m := range here {
 		if _, pulled := installed[m.Name]; pulled {
-			t.row(m.Name, "", size(m.Bytes), "yes", "")
+			rows = append(rows, modelRow{Name: m.Name, Bytes: m.Bytes, Here: true, Path: m.Path})
 		}
+	}
+	return rows
+}
+
+func printModels(w io.Writer, rows []modelRow) {
+	t := newTable(w, 2)
+	t.row("name", "for", "size", "here", "what")
+	for _, r := range rows {
+		state := "no"
+		if r.Here {
+			state = "yes"
+		}
+		t.row(r.Name, r.Use, size(r.Bytes), state, r.Summary)
 	}
 	t.print()
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/mattn/go-runewidth"
 	"golang.org/x/term"
 
 	"ragd/ingest"
@@ -36,7 +37,21 @@ func (l *line) draw(text string) {
 		return
 	}
 	l.last = time.Now()
-	fmt.Fprintf(l.w, "\r\033[K%s", text)
+	fmt.Fprintf(l.w, "\r\033[K%s", l.fit(text))
+}
+
+// fit cuts text to the width of the terminal: a line that wraps could not be
+// drawn over.
+func (l *line) fit(text string) string {
+	f, ok := l.w.(*os.File)
+	if !ok {
+		return text
+	}
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil || width < 2 {
+		return text
+	}
+	return runewidth.Truncate(text, width-1, "…")
 }
 
 // done replaces what was drawn by text and ends the line.

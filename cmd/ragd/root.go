@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -28,6 +29,8 @@ func newRoot() *cobra.Command {
 		Short:         "Answer questions over your documents, and say where the tokens and the milliseconds went",
 		SilenceUsage:  true,
 		SilenceErrors: true,
+		Args:          knownCommand,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	f := root.PersistentFlags()
 	f.StringVar(&o.file, "config", os.Getenv("RAGD_CONFIG"), "YAML file with settings")
@@ -45,10 +48,22 @@ func newRoot() *cobra.Command {
 func args(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, a []string) error {
 		if err := check(cmd, a); err != nil {
-			return &usageError{fmt.Errorf("%s: %w", cmd.CommandPath(), err)}
+			return &usageError{fmt.Errorf("%w\nusage: %s", err, cmd.UseLine())}
 		}
 		return nil
 	}
+}
+
+// knownCommand refuses a subcommand that does not exist, with what may be meant.
+func knownCommand(cmd *cobra.Command, a []string) error {
+	if len(a) == 0 {
+		return nil
+	}
+	hint := "; see ragd --help"
+	if meant := cmd.SuggestionsFor(a[0]); len(meant) > 0 {
+		hint = "; did you mean " + strings.Join(meant, " or ") + "?"
+	}
+	return &usageError{fmt.Errorf("unknown command %q%s", a[0], hint)}
 }
 
 // config reads the settings with this command line's flags on top.

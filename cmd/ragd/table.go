@@ -110,7 +110,7 @@ func printTimings(w io.Writer, res *answer.Result) {
 
 func millis(d time.Duration) string { return fmt.Sprintf("%.1f", float64(d.Microseconds())/1e3) }
 
-// printAnswer is an answer with its sources and both ledgers.
+// printSources lists what the answer cites.
 func printSources(w io.Writer, res *answer.Result) {
 	if len(res.Sources.Cited) == 0 {
 		fmt.Fprintln(w, "  no citations")

@@ -69,7 +69,7 @@ func checkFolder(dir string) Check {
 	free := int64(st.Bavail) * st.Bsize
 	c.Found = fmt.Sprintf("%s, %.1f GiB free", dir, float64(free)/(1<<30))
 	if free < lowSpace {
-		c.Problem = ": less than 1 GiB is free; choose another folder with RAGD_HOME"
+		c.Problem = "less than 1 GiB is free; choose another folder with RAGD_HOME"
 	}
 	return c
 }
@@ -153,7 +153,7 @@ func databaseVersions(ctx context.Context, conn *pgx.Conn) Check {
 		c.Found += ", pgvector " + *vector
 	}
 	if err := migrations.Check(ctx, conn); err != nil {
-		c.Problem = ": " + err.Error()
+		c.Problem = err.Error()
 	}
 	return c
 }
