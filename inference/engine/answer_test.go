@@ -48,9 +48,9 @@ func TestAnswers(t *testing.T) {
 				if a.text != c.want || a.done.Reason != c.reason {
 					t.Errorf("%q (%s), want %q (%s)", a.text, a.done.Reason, c.want, c.reason)
 				}
-				want := engine.Usage{InputTokens: len(r.Tokens), OutputTokens: c.tokens}
-				if a.done.Usage != want || len(a.tokens) != c.tokens {
-					t.Errorf("usage %+v with %d ids, want %+v", a.done.Usage, len(a.tokens), want)
+				u := a.done.Usage
+				if u.InputTokens != len(r.Tokens) || u.OutputTokens != c.tokens || len(a.tokens) != c.tokens {
+					t.Errorf("usage %+v with %d ids, want %d and %d tokens", u, len(a.tokens), len(r.Tokens), c.tokens)
 				}
 			})
 		})
@@ -115,6 +115,7 @@ func TestTimes(t *testing.T) {
 
 func TestConfidence(t *testing.T) {
 	r := request("question", 3)
+	r.Confidence = true
 	dec := enginetest.NewDecoder(16, 256)
 	dec.Next = enginetest.Reciter(len(r.Tokens), "abc")
 	inBubble(t, engine.Config{}, dec, func(t *testing.T, e *engine.Engine) {

@@ -7,7 +7,7 @@
 //	admit    those who wait, start as far as places and blocks go
 //	compose  decode tokens and pieces of prompts make one ragged batch
 //	forward  the decoder runs it
-//	advance  each sequence that got logits draws a token and streams it
+//	advance  each sequence that got logits draws tokens and streams them
 //
 // A sequence goes one way through these states:
 //
@@ -19,7 +19,8 @@
 // tokens not yet read into one Delta, so its size is bounded by the answer. A
 // cancel takes effect before the next step, also between the pieces of a long
 // prompt. What a sequence draws depends on its own tokens, seed and logits
-// only, never on the rest of the batch.
+// only, never on the rest of the batch. Prompt lookup drafts tokens and checks
+// several in one step; it changes when tokens are drawn, not which.
 //
 // The engine counts tokens as the decoder sees them: Usage.InputTokens is what
 // the request brought, Usage.OutputTokens is what was drawn, with the token that

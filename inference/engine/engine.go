@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"ragd/inference/kvcache"
 	"ragd/inference/model"
@@ -23,11 +24,17 @@ type Config struct {
 	// PieceTokens is the longest piece of one prompt in a step (128). A cancel
 	// waits for at most one step, so it bounds that wait too.
 	PieceTokens int
+	// MaxGap is how long a step may take that runs a piece of a prompt while
+	// others decode: pieces become as short as that asks for. 0 means 2.5 times a
+	// step that only decodes.
+	MaxGap time.Duration
 	// NoPrefixCache runs every prompt from its first token.
 	NoPrefixCache bool
 	// NoKVCache runs the whole sequence again for every token, to measure what
 	// the cache gives. It implies NoPrefixCache.
 	NoKVCache bool
+	// NoLookup drafts nothing: every token takes a step of its own.
+	NoLookup bool
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -47,6 +54,9 @@ func (c Config) withDefaults() (Config, error) {
 		if *f.value < 0 {
 			return c, fmt.Errorf("engine: %s is %d, it must be positive", f.name, *f.value)
 		}
+	}
+	if c.MaxGap < 0 {
+		return c, fmt.Errorf("engine: MaxGap is %v, it must not be negative", c.MaxGap)
 	}
 	if c.StepTokens < c.MaxRunning {
 		return c, fmt.Errorf("engine: StepTokens is %d, it must be at least MaxRunning, %d", c.StepTokens, c.MaxRunning)
@@ -69,7 +79,9 @@ type Engine struct {
 	tok    tokenizer.Tokenizer
 	limits schedule.Limits
 	queue  int // MaxQueue
+	gap    time.Duration
 	noKV   bool
+	lookup bool
 	vocab  int
 	window int
 	ends   []int32
@@ -107,7 +119,9 @@ func New(dec model.Decoder, tok tokenizer.Tokenizer, cfg Config) (*Engine, error
 		tok:    tok,
 		limits: schedule.Limits{Running: cfg.MaxRunning, StepTokens: cfg.StepTokens, PieceTokens: cfg.PieceTokens},
 		queue:  cfg.MaxQueue,
+		gap:    cfg.MaxGap,
 		noKV:   cfg.NoKVCache,
+		lookup: !cfg.NoLookup && !cfg.NoKVCache,
 		vocab:  dec.Config().Vocab,
 		window: window,
 		ends:   tok.Special().EndOfGeneration,

@@ -62,6 +62,9 @@ type Usage struct {
 	InputTokens  int // the prompt
 	OutputTokens int // drawn, with the one that ended the answer
 	CachedTokens int // of the prompt, taken from the prefix cache
+	// DraftedTokens were guessed by prompt lookup, AcceptedTokens of them were
+	// right and are part of OutputTokens.
+	DraftedTokens, AcceptedTokens int
 }
 
 // Times are stamped by the engine on the monotonic clock. One that was not
@@ -90,7 +93,8 @@ func between(from, to time.Time) time.Duration {
 }
 
 // Confidence is the natural logarithm of the probability the model gave to the
-// tokens that were drawn, before temperature and cut-offs.
+// tokens that were drawn, before temperature and cut-offs. It is taken only when
+// the request asked for it.
 type Confidence struct {
 	Mean, Min float64
 	// Tokens is how many they were taken over; with 0 nothing is known.

@@ -26,7 +26,9 @@ type loop struct {
 // part is the share of one sequence in a step.
 type part struct {
 	*sequence
-	rows int
+	rows    int // tokens that are certain
+	logits  int // rows of logits: with some, one for each drafted token besides
+	drafted int // tokens that are guessed
 }
 
 // run is the loop. It ends when Close was called and nothing runs any more.
@@ -123,6 +125,8 @@ func tenants(of []*sequence) []string {
 // holds the lock.
 func (e *Engine) end(s *sequence, rest string, last Event) {
 	e.stats.OutputTokens += int64(len(s.tokens) - s.prompt)
+	e.stats.DraftedTokens += int64(s.drafted)
+	e.stats.AcceptedTokens += int64(s.accepted)
 	e.loop.pool.Release(s.table)
 	s.ended = true
 	e.measure()
@@ -174,12 +178,8 @@ func (e *Engine) forward() error {
 	}
 	e.note(time.Since(began))
 	for _, p := range e.loop.parts {
-		p.done += p.rows
-		e.loop.pool.Commit(p.table, p.tokens[:p.done])
-		if p.pending() == 0 {
-			e.advance(p.sequence, rows[0])
-			rows = rows[1:]
-		}
+		e.advance(p, rows[:p.logits])
+		rows = rows[p.logits:]
 	}
 	return nil
 }
@@ -192,27 +192,61 @@ func (e *Engine) compose() (logits int) {
 	for _, s := range l.running {
 		l.pending = append(l.pending, s.pending())
 	}
-	l.rows = schedule.Plan(l.rows[:0], l.pending, e.limits)
+	l.rows = schedule.Plan(l.rows[:0], l.pending, e.stepLimits())
+	most := e.mostDraft()
 	l.batch, l.parts = l.batch[:0], l.parts[:0]
 	for i, s := range l.running {
 		n := l.rows[i]
 		if n == 0 {
 			continue
 		}
-		piece := model.Piece{Tokens: s.tokens[s.done : s.done+n], Start: s.done, Blocks: s.table.Blocks()}
+		p := part{sequence: s, rows: n}
+		tokens := s.tokens[:s.done+n]
 		if n == s.pending() {
-			piece.Logits = 1
-			logits++
+			tokens = s.draft(most)
+			p.drafted = len(tokens) - len(s.tokens)
+			p.logits = 1 + p.drafted
 		}
-		l.batch = append(l.batch, piece)
-		l.parts = append(l.parts, part{s, n})
+		logits += p.logits
+		l.batch = append(l.batch, model.Piece{Tokens: tokens[s.done:], Start: s.done, Blocks: s.table.Blocks(), Logits: p.logits})
+		l.parts = append(l.parts, p)
 	}
 	return logits
 }
 
-// advance draws the next token of a sequence and ends it where it ends.
-func (e *Engine) advance(s *sequence, logits []float32) {
-	reason, err := s.draw(logits, e.tok, e.ends)
+// stepLimits are the limits of the next step: beside running answers it takes only
+// as much of a prompt as keeps their next token in time.
+func (e *Engine) stepLimits() schedule.Limits {
+	limits := e.limits
+	limits.PromptTokens = schedule.PromptRows(e.gap.Seconds(), e.pace.decode, e.pace.prefill)
+	return limits
+}
+
+// mostDraft is how many tokens each sequence may draft in the next step: none
+// beside a prompt or with many running, where the machine has enough to do.
+func (e *Engine) mostDraft() int {
+	l := &e.loop
+	running := len(l.running)
+	if running > mostDrafting || slices.Max(l.pending) > 1 {
+		return 0
+	}
+	return min(mostDraft, e.limits.StepTokens-running) / running
+}
+
+// advance moves a sequence on by what the step did for it: it draws the next
+// tokens if there are logits, and ends it where it ends. Keys and values of drafted
+// tokens that were refused lie behind done, where later ones replace them.
+func (e *Engine) advance(p part, logits [][]float32) {
+	s := p.sequence
+	var reason Reason
+	var err error
+	s.done += p.rows
+	if len(logits) > 0 {
+		var accepted int
+		accepted, reason, err = s.verify(logits, e.tok, e.ends)
+		s.done += accepted
+	}
+	e.loop.pool.Commit(s.table, s.tokens[:s.done])
 	switch {
 	case err != nil:
 		e.mu.Lock()
@@ -225,7 +259,7 @@ func (e *Engine) advance(s *sequence, logits []float32) {
 		defer e.mu.Unlock()
 		e.stats.Completed++
 		e.end(s, rest, s.outcome(reason))
-	case e.noKV:
+	case e.noKV && len(logits) > 0:
 		s.done = 0
 	}
 }

@@ -23,8 +23,13 @@ type Request struct {
 	Stop []string
 	// Tenant separates the prefix cache and is what fairness goes by.
 	Tenant string
+	// Confidence asks for Done.Confidence, which costs a pass over the vocabulary
+	// for every token.
+	Confidence bool
 	// IgnoreEOS goes on past the model's own end of answer, for measuring.
 	IgnoreEOS bool
+	// NoLookup drafts nothing for this answer, for measuring.
+	NoLookup bool
 }
 
 var (

@@ -19,9 +19,13 @@ type sequence struct {
 	maxTokens int     // of the answer
 	ignoreEOS bool
 	done      int // tokens whose keys and values are in the cache
+	lookup    *lookup
+	drafted   int
+	accepted  int
 	table     *kvcache.Table
 	sampler   *sample.Sampler
 	detok     *tokenizer.Detokenizer
+	confident bool // whether sure is kept
 	sure      Confidence
 	times     Times
 	ended     bool
@@ -36,17 +40,23 @@ func (e *Engine) newSequence(r *Request) (*sequence, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: stop: %w", ErrInvalid, err)
 	}
-	return &sequence{
+	s := &sequence{
 		feed:      NewFeed(nil),
 		tenant:    r.Tenant,
 		prompt:    len(r.Tokens),
 		tokens:    slices.Grow(slices.Clone(r.Tokens), r.MaxTokens),
 		maxTokens: r.MaxTokens,
 		ignoreEOS: r.IgnoreEOS,
+		confident: r.Confidence,
 		sampler:   sampler,
 		detok:     detok,
 		times:     Times{Submitted: time.Now()},
-	}, nil
+	}
+	if e.lookup && !r.NoLookup {
+		l := newLookup()
+		s.lookup = &l
+	}
+	return s, nil
 }
 
 // capacity is how many positions the sequence can fill: the last token of the
@@ -60,11 +70,50 @@ func (s *sequence) pending() int { return len(s.tokens) - s.done }
 func (s *sequence) left() int { return s.prompt + s.maxTokens - len(s.tokens) }
 
 func (s *sequence) usage() Usage {
-	u := Usage{InputTokens: s.prompt, OutputTokens: len(s.tokens) - s.prompt}
+	u := Usage{
+		InputTokens: s.prompt, OutputTokens: len(s.tokens) - s.prompt,
+		DraftedTokens: s.drafted, AcceptedTokens: s.accepted,
+	}
 	if s.table != nil {
 		u.CachedTokens = s.table.Cached()
 	}
 	return u
+}
+
+// draft is the tokens with at most most guessed ones behind them. They lie in the
+// room that newSequence made for the answer and are overwritten as it grows.
+func (s *sequence) draft(most int) []int32 {
+	most = min(most, s.left()-1) // The token after the last drafted one must fit too.
+	if s.lookup == nil || most < 1 {
+		return s.tokens
+	}
+	return s.lookup.extend(s.tokens, most)
+}
+
+// verify draws a token from each row of logits, the first of them after the
+// sequence as it is, each other one after another drafted token. It ends with the
+// first token that is not the drafted one, since later rows were computed for a
+// text that is not to be. It says how many drafted tokens were accepted, and
+// whether the answer ended and why.
+func (s *sequence) verify(rows [][]float32, tok tokenizer.Tokenizer, ends []int32) (accepted int, reason Reason, err error) {
+	drafted := s.tokens[len(s.tokens) : len(s.tokens)+len(rows)-1]
+	for i, logits := range rows {
+		guess := int32(-1)
+		if i < len(drafted) {
+			guess = drafted[i] // before draw puts its token there
+		}
+		reason, err = s.draw(logits, tok, ends)
+		if err != nil || reason != "" || s.tokens[len(s.tokens)-1] != guess {
+			accepted = i
+			break
+		}
+	}
+	if len(drafted) > 0 {
+		s.drafted += len(drafted)
+		s.accepted += accepted
+		s.lookup.learn(len(drafted), accepted)
+	}
+	return accepted, reason, err
 }
 
 // draw takes the next token from its logits and says whether it ended the
@@ -75,7 +124,9 @@ func (s *sequence) draw(logits []float32, tok tokenizer.Tokenizer, ends []int32)
 		return "", fmt.Errorf("draw token %d of the answer: %w", len(s.tokens)-s.prompt, err)
 	}
 	s.sampler.Accept(id)
-	s.sure.Add(logProb(logits, id))
+	if s.confident {
+		s.sure.Add(logProb(logits, id))
+	}
 	s.tokens = append(s.tokens, id)
 	s.times.Last = time.Now()
 	if s.times.FirstToken.IsZero() {

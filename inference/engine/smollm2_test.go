@@ -59,7 +59,7 @@ const evidence = "The lighthouse of Oksan was built in 1911 by the engineer Mari
 
 func TestSmolLM2Answers(t *testing.T) {
 	e, tok := smolLM2(t, engine.Config{})
-	r := engine.Request{Tokens: chat(tok, evidence+"In which year was the lighthouse built?"), MaxTokens: 60}
+	r := engine.Request{Tokens: chat(tok, evidence+"In which year was the lighthouse built?"), MaxTokens: 60, Confidence: true}
 	a := run(t, e, r)
 	if !strings.Contains(a.text, "1911") || a.done.Reason != engine.ReasonStop {
 		t.Errorf("%q (%s), want the year 1911 and an end", a.text, a.done.Reason)
@@ -107,6 +107,33 @@ func TestSmolLM2SameTextInCompany(t *testing.T) {
 	none, tok := smolLM2(t, engine.Config{NoKVCache: true})
 	if got := ask(t, none, tok, 4); !slices.Equal(got.tokens, alone.tokens[:4]) {
 		t.Errorf("without KV cache %q, with it %q", got.text, alone.text)
+	}
+}
+
+// Prompt lookup drafts a good part of an answer that quotes, in company and from a
+// warm prefix too, and the text is what it is without: greedy and sampled.
+func TestSmolLM2SameTextWithLookup(t *testing.T) {
+	e, tok := smolLM2(t, engine.Config{})
+	quoting := chat(tok, "Repeat this text word for word: "+evidence+evidence)
+	for _, drawn := range []sample.Params{{}, {Temperature: 0.5, Seed: 3}} {
+		r := engine.Request{Tokens: quoting, MaxTokens: 70, Sampling: drawn, NoLookup: true}
+		plain := run(t, e, r)
+		r.NoLookup = false
+		warm := run(t, e, r)
+		r.Tenant = "another" // whose prefix is cold
+		other := submit(t, e, engine.Request{Tokens: chat(tok, "Count to ten."), MaxTokens: 40})
+		company := run(t, e, r)
+		readAll(t, other)
+		for name, got := range map[string]answer{"warm": warm, "in company": company} {
+			if !slices.Equal(got.tokens, plain.tokens) || got.done.Reason != plain.done.Reason {
+				t.Errorf("%s, temperature %v: %q with lookup, %q without", name, drawn.Temperature, got.text, plain.text)
+			}
+		}
+		u := warm.done.Usage
+		if u.AcceptedTokens < u.OutputTokens/3 {
+			t.Errorf("temperature %v: %+v, want a third of the answer drafted", drawn.Temperature, u)
+		}
+		t.Logf("%v with lookup, %v without, %+v", warm.done.Times.Decode(), plain.done.Times.Decode(), u)
 	}
 }
 

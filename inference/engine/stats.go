@@ -14,9 +14,10 @@ type Stats struct {
 	Submitted, Completed, Cancelled, Failed, Refused int64
 	Steps                                            int64
 	InputTokens, CachedTokens, OutputTokens          int64
+	DraftedTokens, AcceptedTokens                    int64
 
 	// PrefillRate is prompt tokens a second and DecodeStep the time of a step
-	// that only decodes; 0 while not measured.
+	// that only decodes, without drafts; 0 while not measured.
 	PrefillRate float64
 	DecodeStep  time.Duration
 	// Wait is the predicted time until the prompt of a newcomer would be run:
@@ -60,8 +61,9 @@ func average(old, now float64) float64 {
 
 // note takes the time of the step that was just run into account.
 func (e *Engine) note(took time.Duration) {
-	prompt, decoding := 0, 0
+	prompt, decoding, drafted := 0, 0, 0
 	for _, p := range e.loop.parts {
+		drafted += p.drafted
 		if p.rows > 1 {
 			prompt += p.rows
 		} else {
@@ -73,7 +75,9 @@ func (e *Engine) note(took time.Duration) {
 	e.stats.Steps++
 	p := &e.pace
 	if prompt == 0 {
-		p.decode = average(p.decode, took.Seconds())
+		if drafted == 0 {
+			p.decode = average(p.decode, took.Seconds())
+		}
 		return
 	}
 	rest := took.Seconds()

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -118,4 +119,39 @@ func TestPlanProperties(t *testing.T) {
 			t.Fatalf("%d rows in a step of %d", sum, l.StepTokens)
 		}
 	})
+}
+
+func TestPromptRows(t *testing.T) {
+	for _, c := range []struct {
+		name             string
+		gap, decode, row float64
+		want             int
+	}{
+		{"nothing measured", 0.2, 0, 0, leastPrompt},
+		{"rows not measured", 0.2, 0.01, 0, leastPrompt},
+		{"a given bound", 0.2, 0.01, 0.001, 170},
+		{"2.5 decode steps", 0, 0.01, 0.0001, 125},
+		{"a bound shorter than a decode step", 0.005, 0.01, 0.001, leastPrompt},
+		{"rows that cost next to nothing", 1e9, 0.01, 1e-9, math.MaxInt32},
+	} {
+		if got := PromptRows(c.gap, c.decode, c.row); got < c.want-1 || got > c.want {
+			t.Errorf("%s: %d rows, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+func TestPlanBoundsPromptsBesideDecoding(t *testing.T) {
+	l := Limits{Running: 4, StepTokens: 32, PieceTokens: 20, PromptTokens: 6}
+	for _, c := range []struct {
+		name          string
+		pending, want []int
+	}{
+		{"a prompt alone is not held up", []int{100, 100}, []int{20, 12}},
+		{"beside an answer it is", []int{100, 1}, []int{6, 1}},
+		{"two share what there is", []int{4, 1, 100}, []int{4, 1, 2}},
+	} {
+		if got := Plan(nil, c.pending, l); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
 }

@@ -30,7 +30,7 @@ func (a *asking) answerGenerated(ctx context.Context, mode string) (err error) {
 	for _, c := range citations(a.text.String()[offset:], a.presented(), utf8.RuneCountInString(a.text.String()[:offset])) {
 		a.citation(c)
 	}
-	if mode == KindGenerated && a.unsure(gen) {
+	if a.doubtful(mode) && a.unsure(gen) {
 		a.res.Kind = KindBoth
 		a.say("\n\n")
 		a.quote()
@@ -39,11 +39,15 @@ func (a *asking) answerGenerated(ctx context.Context, mode string) (err error) {
 	return nil
 }
 
-// unsure says whether a generated answer should be backed by quotes: only when
-// the caller left the choice to us.
-func (a *asking) unsure(gen Generated) bool {
+// doubtful says whether an answer of this mode is backed by quotes when the model
+// is unsure of it: only when the caller left the choice to us.
+func (a *asking) doubtful(mode string) bool {
 	auto := a.req.AnswerMode == "" || a.req.AnswerMode == ModeAuto
-	return auto && gen.OutputTokens > 0 && gen.MeanLogProb < a.cfg.MinConfidence
+	return auto && mode == KindGenerated
+}
+
+func (a *asking) unsure(gen Generated) bool {
+	return gen.OutputTokens > 0 && gen.MeanLogProb < a.cfg.MinConfidence
 }
 
 // generate runs the engine. offset is where the model's own words start in the
@@ -52,6 +56,7 @@ func (a *asking) generate(ctx context.Context, mode string) (gen Generated, offs
 	began := false
 	gen, err = a.Generator.Generate(ctx, Generation{
 		Tokens: a.tokens, MaxTokens: a.answerTokens(), Sampling: a.sampling(), Stop: a.req.sampling().Stop,
+		Confidence: a.doubtful(mode),
 	}, func(e Event) {
 		a.open(e.Position)
 		if e.Queued {

@@ -46,6 +46,8 @@ type Generation struct {
 	MaxTokens int
 	Sampling  SamplingParams
 	Stop      []string
+	// Confidence asks for Generated.MeanLogProb.
+	Confidence bool
 }
 
 // SamplingParams are the resolved numbers of a request.
@@ -68,7 +70,8 @@ type Generated struct {
 	FinishReason string // stop, length, stop_string, cancelled
 	OutputTokens int
 	CachedTokens int
-	// MeanLogProb is the mean log probability of the chosen tokens.
+	// MeanLogProb is the mean log probability of the chosen tokens, if it was
+	// asked for.
 	MeanLogProb float64
 	Times       telemetry.EngineTimes
 }

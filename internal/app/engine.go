@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"time"
 
 	"ragd/inference/cpu"
 	"ragd/inference/engine"
@@ -145,7 +146,8 @@ func (a *App) startEngine(ctx context.Context, f *gguf.File, tok tokenizer.Token
 	i := a.cfg.Inference
 	e, err := engine.New(dec, tok, engine.Config{
 		MaxRunning: i.MaxRunning, MaxQueue: i.MaxQueue, StepTokens: i.StepTokens, PieceTokens: i.PieceTokens,
-		NoPrefixCache: i.NoPrefixCache, NoKVCache: i.NoKVCache,
+		NoPrefixCache: i.NoPrefixCache, NoKVCache: i.NoKVCache, NoLookup: i.NoLookup,
+		MaxGap: time.Duration(i.MaxGapMS) * time.Millisecond,
 	})
 	if err != nil {
 		return nil, c, errors.Join(err, dec.Close())
@@ -190,7 +192,7 @@ func (g *generator) stats() telemetry.EngineStats {
 func (g *generator) Generate(ctx context.Context, req answer.Generation, emit func(answer.Event)) (answer.Generated, error) {
 	p := req.Sampling
 	stream, err := g.engine.Submit(ctx, engine.Request{
-		Tokens: req.Tokens, MaxTokens: req.MaxTokens, Stop: req.Stop, Tenant: tenant,
+		Tokens: req.Tokens, MaxTokens: req.MaxTokens, Stop: req.Stop, Confidence: req.Confidence, Tenant: tenant,
 		Sampling: sample.Params{
 			Temperature: float32(p.Temperature), TopP: float32(p.TopP), MinP: float32(p.MinP),
 			RepetitionPenalty: float32(p.RepetitionPenalty), TopK: p.TopK, Seed: p.Seed,

@@ -69,6 +69,12 @@ type Inference struct {
 	PieceTokens   int  `koanf:"piece_tokens"`
 	NoKVCache     bool `koanf:"no_kv_cache"`
 	NoPrefixCache bool `koanf:"no_prefix_cache"`
+	// NoLookup turns prompt-lookup speculation off.
+	NoLookup bool `koanf:"no_lookup"`
+	// MaxGapMS is how long running answers may wait for their next token, in
+	// milliseconds, while another prompt is read; 0 for 2.5 times the time of a
+	// step without a prompt.
+	MaxGapMS int `koanf:"max_gap_ms"`
 }
 
 // Ingest is the document road.
@@ -200,6 +206,7 @@ func (c Config) bounds() []bound {
 		{"inference.max_queue", int64(c.Inference.MaxQueue), 1, 1 << 16},
 		{"inference.max_running", int64(c.Inference.MaxRunning), 1, 1024},
 		{"inference.step_tokens", int64(c.Inference.StepTokens), 16, 1 << 16},
+		{"inference.max_gap_ms", int64(c.Inference.MaxGapMS), 0, 60_000},
 		{"inference.piece_tokens", int64(c.Inference.PieceTokens), 16, 1 << 16},
 		{"ingest.chunk_tokens", int64(c.Ingest.ChunkTokens), 32, 8192},
 		{"ingest.overlap_tokens", int64(c.Ingest.OverlapTokens), 0, 8191},
