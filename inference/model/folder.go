@@ -25,7 +25,11 @@ func LoadEncoderFolder(ctx context.Context, dir string, ops Ops) (*BERT, error) 
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	return loadBERT(ctx, src, ops, c)
+	m, err := loadBERT(ctx, src, ops, c)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return m, nil
 }
 
 // folderConfig is what config.json says of an encoder.
