@@ -36,12 +36,11 @@ type Backend struct {
 	tensors []*tensor
 	caches  []*cache
 
-	input   input       // the input of products, normalised and quantised
-	hidden  *tensor     // scratch as wide as the model, for what is normed before it is added
-	gate    *tensor     // scratch of feed-forward layers
-	up      *tensor     //
-	texts   packedKV    // keys and values of the texts of an encoder's step
-	workers []workspace // scratch of each thread
+	input    input       // the input of products, normalised and quantised
+	hidden   tensor      // as wide as the model: products that are added to it
+	gate, up tensor      // as wide as a feed-forward layer
+	texts    packedKV    // keys and values of the texts of an encoder's step
+	workers  []workspace // scratch of each thread
 
 	// The tasks, kept so that running one allocates nothing.
 	products  products
@@ -72,7 +71,6 @@ func New(cfg Config) (*Backend, error) {
 		pool:    newPool(cfg.Threads),
 		workers: make([]workspace, cfg.Threads),
 	}
-	b.hidden, b.gate, b.up = b.scratch(), b.scratch(), b.scratch()
 	b.products.b, b.rowTask.b, b.attention.b = b, b, b
 	return b, nil
 }

@@ -57,10 +57,10 @@ func (b *Backend) Residual(x, in model.Tensor, w model.Linear, post model.Norm) 
 func (b *Backend) planAdded(x *tensor, w model.Linear, post model.Norm) {
 	b.hidden.resize(len(b.step.tokens), x.width)
 	if post.Gain == nil {
-		b.one(product(w, b.hidden, x))
+		b.one(product(w, &b.hidden, x))
 		return
 	}
-	b.one(product(w, b.hidden, nil))
+	b.one(product(w, &b.hidden, nil))
 }
 
 func (b *Backend) addPost(x *tensor, post model.Norm) {
@@ -77,8 +77,8 @@ func (b *Backend) FeedForward(x model.Tensor, f *model.GatedFFN) {
 	b.gate.resize(rows, f.Gate.Rows())
 	b.up.resize(rows, f.Up.Rows())
 	b.products.outs = append(b.products.outs[:0],
-		product(model.Linear{W: f.Gate}, b.gate, nil),
-		product(model.Linear{W: f.Up}, b.up, nil))
+		product(model.Linear{W: f.Gate}, &b.gate, nil),
+		product(model.Linear{W: f.Up}, &b.up, nil))
 	b.normedInput(x.(*tensor), f.Norm, nil)
 	b.multiply()
 

@@ -73,7 +73,7 @@ func (b *Backend) ResidualNorm(x, in model.Tensor, w model.Linear, n model.Norm)
 func (b *Backend) FeedForwardNorm(x model.Tensor, f *model.FFN) {
 	rows := len(b.step.tokens)
 	b.up.resize(rows, f.Up.W.Rows())
-	b.one(product(f.Up, b.up, nil))
+	b.one(product(f.Up, &b.up, nil))
 	b.normedInput(x.(*tensor), model.Norm{}, nil)
 	b.multiply()
 
@@ -132,13 +132,13 @@ func (b *Backend) Classify(x model.Tensor, dense, out model.Linear) ([][]float32
 	b.step.logits = first
 	if dense.W != nil {
 		b.gate.resize(len(first), dense.W.Rows())
-		b.one(product(dense, b.gate, nil))
+		b.one(product(dense, &b.gate, nil))
 		b.normedInput(t, model.Norm{}, first)
 		b.multiply()
 		for i, v := range b.gate.data {
 			b.gate.data[i] = tanh(v)
 		}
-		t, first = b.gate, nil
+		t, first = &b.gate, nil
 	}
 	return b.head(t, first, out), nil
 }

@@ -96,9 +96,9 @@ func (t *packTask) do(_, item int) {
 	src := t.data[lo*t.from.rowBytes : hi*t.from.rowBytes]
 	if t.widen {
 		values := make([]float32, (hi-lo)*t.from.cols)
-		src2 := make([]byte, 4*len(values))
-		t.errs[item] = errors.Join(quant.Decode(t.from.typ, values, src), quant.Encode(quant.F32, src2, values))
-		src = src2
+		wide := make([]byte, 4*len(values))
+		t.errs[item] = errors.Join(quant.Decode(t.from.typ, values, src), quant.Encode(quant.F32, wide, values))
+		src = wide
 	}
 	if t.errs[item] == nil {
 		t.errs[item] = t.to.Fill(lo, hi, src)
@@ -142,9 +142,6 @@ func (b *Backend) NewTensor(width int) (model.Tensor, error) {
 	b.tensors = append(b.tensors, t)
 	return t, nil
 }
-
-// scratch is a tensor of the backend's own, sized when it is used.
-func (b *Backend) scratch() *tensor { return &tensor{} }
 
 // resize makes t hold rows × width values.
 func (t *tensor) resize(rows, width int) {

@@ -43,23 +43,33 @@ func TestPoolRunsNothingForNoItems(t *testing.T) {
 	p.run(&countTask{}, 0)
 }
 
-// sleepTask holds every item long enough for all workers to come.
-type sleepTask struct{ countTask }
-
-func (t *sleepTask) do(worker, item int) {
-	time.Sleep(time.Millisecond)
-	t.countTask.do(worker, item)
+// meetTask's items wait for each other, so that each needs a worker of its own.
+type meetTask struct {
+	arrived atomic.Int32
+	all     int32
+	late    atomic.Bool
 }
 
-func TestPoolUsesItsWorkersAfterParking(t *testing.T) {
+func (t *meetTask) do(_, _ int) {
+	t.arrived.Add(1)
+	for deadline := time.Now().Add(30 * time.Second); t.arrived.Load() < t.all; {
+		if time.Now().After(deadline) {
+			t.late.Store(true)
+			return
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func TestPoolWakesParkedWorkers(t *testing.T) {
 	p := newPool(3)
 	defer p.close()
-	time.Sleep(10 * spinTime)
-	task := &sleepTask{countTask{make([]atomic.Int32, 60), make([]atomic.Int32, 3)}}
-	p.run(task, 60)
-	for w := range task.workers {
-		if task.workers[w].Load() == 0 {
-			t.Errorf("worker %d did nothing", w)
+	for range 3 {
+		time.Sleep(10 * spinTime)
+		task := &meetTask{all: 3}
+		p.run(task, 3)
+		if task.late.Load() {
+			t.Fatal("not every worker came")
 		}
 	}
 }

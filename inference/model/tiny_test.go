@@ -24,16 +24,26 @@ type tinyModel struct {
 }
 
 var tinyModels = map[string]tinyModel{
-	"mistral": {arch: "llama", width: 64, layers: 3, heads: 4, kv: 2, dim: 16, ff: 96, vocab: 160,
-		keys: map[string]any{"rope.freq_base": float32(1e6), "rope.dimension_count": uint32(16), "attention.sliding_window": uint32(24)}},
-	"llama3": {arch: "llama", width: 64, layers: 2, heads: 8, kv: 2, dim: 16, ff: 96, vocab: 160, tied: true, factors: true,
-		keys: map[string]any{"rope.freq_base": float32(5e5), "rope.dimension_count": uint32(16)}},
-	"qwen2": {arch: "qwen2", width: 64, layers: 2, heads: 4, kv: 1, dim: 16, ff: 96, vocab: 160, bias: true, tied: true,
-		keys: map[string]any{"rope.freq_base": float32(1e6)}},
-	"qwen3": {arch: "qwen3", width: 64, layers: 2, heads: 4, kv: 2, dim: 32, ff: 96, vocab: 160, qkNorm: true,
-		keys: map[string]any{"rope.freq_base": float32(1e6)}},
-	"gemma3": {arch: "gemma3", width: 64, layers: 7, heads: 4, kv: 1, dim: 32, ff: 96, vocab: 160, qkNorm: true, post: true, tied: true,
-		keys: map[string]any{"rope.freq_base": float32(1e6), "attention.sliding_window": uint32(20), "rope.scaling.type": "linear", "rope.scaling.factor": float32(8)}},
+	"mistral": {
+		arch: "llama", width: 64, layers: 3, heads: 4, kv: 2, dim: 16, ff: 96, vocab: 160,
+		keys: map[string]any{"rope.freq_base": float32(1e6), "rope.dimension_count": uint32(16), "attention.sliding_window": uint32(24)},
+	},
+	"llama3": {
+		arch: "llama", width: 64, layers: 2, heads: 8, kv: 2, dim: 16, ff: 96, vocab: 160, tied: true, factors: true,
+		keys: map[string]any{"rope.freq_base": float32(5e5), "rope.dimension_count": uint32(16)},
+	},
+	"qwen2": {
+		arch: "qwen2", width: 64, layers: 2, heads: 4, kv: 1, dim: 16, ff: 96, vocab: 160, bias: true, tied: true,
+		keys: map[string]any{"rope.freq_base": float32(1e6)},
+	},
+	"qwen3": {
+		arch: "qwen3", width: 64, layers: 2, heads: 4, kv: 2, dim: 32, ff: 96, vocab: 160, qkNorm: true,
+		keys: map[string]any{"rope.freq_base": float32(1e6)},
+	},
+	"gemma3": {
+		arch: "gemma3", width: 64, layers: 7, heads: 4, kv: 1, dim: 32, ff: 96, vocab: 160, qkNorm: true, post: true, tied: true,
+		keys: map[string]any{"rope.freq_base": float32(1e6), "attention.sliding_window": uint32(20), "rope.scaling.type": "linear", "rope.scaling.factor": float32(8)},
+	},
 }
 
 // noise is splitmix64 over an FNV-1a hash of name, as floats in [-1, 1).
