@@ -47,5 +47,20 @@ generate: ## rewrite the generated assembly
 bench: ## speed of kernels, models and tokenizers on this machine
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./inference/...
 
+dashboards: ## write the Grafana dashboard from its Go source
+	cd deploy/dashboards && $(GO) run . > ../grafana/dashboards/ragd.json
+
+# The two below are no part of `make test`: one needs Grafana's SDK, the other
+# Debian's prometheus package.
+check-dashboards: ## the committed dashboard is current and fits Grafana's schema
+	cd deploy/dashboards && $(GO) vet ./... && $(GO) test ./...
+
+check-rules: ## promtool over the rules, every alert's test and the dashboard's queries
+	command -v promtool >/dev/null || apt-get install -y --no-install-recommends prometheus
+	promtool check config --syntax-only deploy/prometheus/prometheus.yml
+	promtool check rules deploy/prometheus/rules/*.yml
+	promtool test rules deploy/prometheus/tests/*.yml
+	f=$$(mktemp) && trap 'rm -f "$$f"' EXIT && (cd deploy/dashboards && $(GO) run . -rules) > "$$f" && promtool check rules "$$f"
+
 clean: ## remove what build made
 	rm -rf bin

@@ -30,7 +30,7 @@ func TestComposeFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"postgres", "ragd", "collector", "jaeger"} {
+	for _, name := range []string{"postgres", "ragd", "collector", "jaeger", "prometheus", "grafana"} {
 		if _, ok := p.Services[name]; !ok {
 			t.Errorf("no service %q", name)
 		}
