@@ -53,8 +53,14 @@ func stacked(title, what, unit string, queries ...query) *timeseries.PanelBuilde
 
 // stageColors are those of the page /debug/latency.
 var stageColors = []struct{ stage, color string }{
-	{"retrieval", "#2f6db3"}, {"rerank", "#76abd9"}, {"pack", "#8c98a4"}, {"render", "#bcc5cd"},
-	{"queue", "#dfa63c"}, {"prefill", "#cb5a43"}, {"decode", "#3f936e"}, {"other", "#9d9b94"},
+	{"retrieval", "#2f6db3"},
+	{"rerank", "#76abd9"},
+	{"pack", "#8c98a4"},
+	{"render", "#bcc5cd"},
+	{"queue", "#dfa63c"},
+	{"prefill", "#cb5a43"},
+	{"decode", "#3f936e"},
+	{"other", "#9d9b94"},
 }
 
 func byStage(p *timeseries.PanelBuilder) *timeseries.PanelBuilder {
