@@ -66,6 +66,7 @@ type function struct {
 
 var (
 	space     = regexp.MustCompile(`\s+`)
+	attribute = regexp.MustCompile(`__attribute__\s*\(\(\w*\)\)`)
 	prototype = regexp.MustCompile(`^CUresult (cu\w+)\((.*)\)$`)
 	// parameter splits "const void *p" and "CUuuid x" into type and name.
 	parameter = regexp.MustCompile(`^(.*[\s*])(\w+)(\[\w*\])?$`)
@@ -79,7 +80,7 @@ const least = 200
 func parse(header string) ([]function, error) {
 	var list []function
 	for _, statement := range strings.Split(header, ";") {
-		statement = strings.TrimSpace(space.ReplaceAllString(statement, " "))
+		statement = strings.TrimSpace(space.ReplaceAllString(attribute.ReplaceAllString(statement, ""), " "))
 		m := prototype.FindStringSubmatch(statement)
 		if m == nil || m[1] == "cuInit" {
 			continue

@@ -1,0 +1,80 @@
+// What the kernels use of the device, so that the simulated driver can compile the
+// same sources: it defines RAGD_SIM and includes its own versions of these.
+#pragma once
+
+#ifdef RAGD_SIM
+#include "sim.h"
+#else
+
+// EXPORT names a kernel for the simulated driver.
+#define EXPORT(name)
+// SHARED is a fixed array, DYNAMIC_SHARED the one that the launch sizes.
+#define SHARED(type, name, n) __shared__ type name[n]
+#define DYNAMIC_SHARED(type, name) extern __shared__ type name[]
+
+typedef unsigned short half_bits;
+
+static __device__ __forceinline__ float half_to_float(half_bits h) {
+	float f;
+	asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(h));
+	return f;
+}
+
+static __device__ __forceinline__ half_bits float_to_half(float f) {
+	half_bits h;
+	asm("cvt.rn.f16.f32 %0, %1;" : "=h"(h) : "f"(f));
+	return h;
+}
+
+// dot4 is c + the products of four signed bytes. (NVRTC 12.1 leaves __dp4a
+// unresolved, so this is the instruction itself.)
+static __device__ __forceinline__ int dot4(unsigned a, unsigned b, int c) {
+	int r;
+	asm("dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c));
+	return r;
+}
+
+static __device__ __forceinline__ int dot16(uint4 a, uint4 b) {
+	return dot4(a.w, b.w, dot4(a.z, b.z, dot4(a.y, b.y, dot4(a.x, b.x, 0))));
+}
+
+static const unsigned all_lanes = 0xffffffffu;
+
+// warp_sum and warp_max reduce over the 32 lanes of a warp, every one of which has
+// to call; all get the result, summed as a balanced tree.
+static __device__ __forceinline__ float warp_sum(float v) {
+	for (int d = 16; d > 0; d /= 2) v += __shfl_xor_sync(all_lanes, v, d);
+	return v;
+}
+
+static __device__ __forceinline__ float warp_max(float v) {
+	for (int d = 16; d > 0; d /= 2) v = fmaxf(v, __shfl_xor_sync(all_lanes, v, d));
+	return v;
+}
+
+// group_max and group_sum reduce over groups of eight lanes.
+static __device__ __forceinline__ unsigned group_max(unsigned v) {
+	for (int d = 4; d > 0; d /= 2) v = max(v, __shfl_xor_sync(all_lanes, v, d));
+	return v;
+}
+
+static __device__ __forceinline__ int group_sum(int v) {
+	for (int d = 4; d > 0; d /= 2) v += __shfl_xor_sync(all_lanes, v, d);
+	return v;
+}
+
+#endif
+
+static __device__ __forceinline__ float bf16_to_float(half_bits h) { return __uint_as_float((unsigned)h << 16); }
+
+// block_sum adds a value of every thread of the block; all get the result.
+static __device__ __forceinline__ float block_sum(float v) {
+	SHARED(float, part, 32);
+	v = warp_sum(v);
+	__syncthreads();
+	if (threadIdx.x % 32 == 0) part[threadIdx.x / 32] = v;
+	__syncthreads();
+	float sum = 0;
+	for (int i = 0; i < (int)blockDim.x / 32; i++) sum += part[i];
+	return sum;
+}

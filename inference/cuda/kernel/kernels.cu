@@ -1,0 +1,6 @@
+// All kernels, compiled as one: kernels.ptx is this file's (see the Makefile).
+#include "append.cu"
+#include "attend.cu"
+#include "embed.cu"
+#include "product.cu"
+#include "rows.cu"
