@@ -1,0 +1,52 @@
+package app
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"ragd/ingest/store"
+	"ragd/internal/eval"
+	"ragd/rerank"
+	"ragd/retrieve/lexical"
+	"ragd/retrieve/vector"
+)
+
+// EvalParts are the stages of this program's question road, as they are configured.
+func (a *App) EvalParts() (eval.Parts, error) {
+	fused, err := a.retriever()
+	if err != nil {
+		return eval.Parts{}, err
+	}
+	reranker, err := rerank.New(rerank.BestSentence{}, a.rerankConfig())
+	if err != nil {
+		return eval.Parts{}, err
+	}
+	return eval.Parts{
+		Embedder: a.embed, Store: a.store, Words: lexical.New(a.pool, tenant, lexical.Analyzer{}),
+		Dense: vector.New(a.pool, tenant, vector.Config{ExactBelow: a.cfg.Retrieve.ExactBelow}),
+		Fused: fused, Reranker: reranker, Reranked: a.cfg.Retrieve.TopK, Paths: a.paths,
+	}, nil
+}
+
+// paths names the document of each chunk of a collection.
+func (a *App) paths(ctx context.Context, collection string) (map[int64]string, error) {
+	out := map[int64]string{}
+	err := store.Read(ctx, a.pool, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, `
+			SELECT c.id, d.path
+			FROM ragd.collections l JOIN ragd.documents d ON d.collection_id = l.id JOIN ragd.chunks c ON c.document_id = d.id
+			WHERE l.tenant = $1 AND l.name = $2`, tenant, collection)
+		if err != nil {
+			return err
+		}
+		var id int64
+		var path string
+		_, err = pgx.ForEachRow(rows, []any{&id, &path}, func() error {
+			out[id] = path
+			return nil
+		})
+		return err
+	})
+	return out, err
+}

@@ -1,0 +1,303 @@
+package eval
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"ragd/ingest"
+	"ragd/ingest/chunk"
+	"ragd/rerank"
+	"ragd/retrieve"
+	"ragd/retrieve/lexical"
+)
+
+// Pipelines, from the parts to the whole.
+const (
+	Lexical = "lexical"
+	Dense   = "dense"
+	Fused   = "fused"
+	Default = "default" // fused and reranked, as a question is answered
+)
+
+// Pipelines lists them all.
+var Pipelines = []string{Lexical, Dense, Fused, Default}
+
+// Embedder encodes both documents and questions.
+type Embedder interface {
+	ingest.Embedder
+	retrieve.Embedder
+}
+
+// Parts are the stages under measurement.
+type Parts struct {
+	Embedder Embedder
+	Store    ingest.Store
+	Words    interface {
+		Search(ctx context.Context, q retrieve.Query) (*lexical.Matches, error)
+	}
+	Dense, Fused retrieve.Retriever
+	Reranker     *rerank.Reranker
+	// Reranked is how many leading hits are reranked.
+	Reranked int
+	// Paths names the document of each chunk of a collection.
+	Paths func(ctx context.Context, collection string) (map[int64]string, error)
+}
+
+// Config says what is run.
+type Config struct {
+	Pipelines []string
+	// PassageTokens is where passages are cut for the embedding model.
+	PassageTokens int
+	// Progress is told how far the ingest and the questions are; may be nil.
+	Progress func(what string, done, of int)
+}
+
+// MS are mean milliseconds a question.
+type MS struct {
+	Embed   float64 `json:"embed"`
+	Dense   float64 `json:"dense"`
+	Lexical float64 `json:"lexical"`
+	Fuse    float64 `json:"fuse"`
+	Rerank  float64 `json:"rerank"`
+}
+
+// Row is what one pipeline reached.
+type Row struct {
+	Pipeline string `json:"pipeline"`
+	Queries  int    `json:"queries"`
+	Metrics
+	// NDCG10Interval is the 95 % bootstrap interval of the mean.
+	NDCG10Interval [2]float64 `json:"ndcg@10_interval"`
+	MS             MS         `json:"ms"`
+	perQuery       []Metrics
+}
+
+// Result is one set's table.
+type Result struct {
+	Set       string `json:"set"`
+	Documents int    `json:"documents"`
+	Rows      []Row  `json:"rows"`
+	// Evidence is there when questions of another set were asked too.
+	Evidence *Evidence `json:"evidence,omitempty"`
+}
+
+// runner holds what the pipelines share.
+type runner struct {
+	Parts
+	cfg        Config
+	set        *Set
+	collection string
+	paths      map[int64]string
+	vectors    [][]float32
+	embedding  time.Duration
+}
+
+// Run ingests the set, unless it was before, and asks every question.
+func Run(ctx context.Context, set *Set, p Parts, cfg Config) (*Result, error) {
+	r, err := newRunner(ctx, set, p, cfg)
+	if err != nil {
+		return nil, err
+	}
+	out := &Result{Set: set.Name, Documents: len(set.Documents)}
+	for _, name := range cfg.Pipelines {
+		row, err := r.pipeline(ctx, name)
+		if err != nil {
+			return nil, fmt.Errorf("%s, %s: %w", set.Name, name, err)
+		}
+		out.Rows = append(out.Rows, row)
+	}
+	return out, nil
+}
+
+func newRunner(ctx context.Context, set *Set, p Parts, cfg Config) (*runner, error) {
+	if cfg.Progress == nil {
+		cfg.Progress = func(string, int, int) {}
+	}
+	r := &runner{Parts: p, cfg: cfg, set: set}
+	if err := r.ingest(ctx); err != nil {
+		return nil, fmt.Errorf("ingest %s: %w", set.Name, err)
+	}
+	var err error
+	if r.paths, err = r.Paths(ctx, r.collection); err != nil {
+		return nil, err
+	}
+	if r.needsVectors() {
+		r.vectors, r.embedding, err = r.embed(ctx, set.Queries)
+	}
+	return r, err
+}
+
+func (r *runner) needsVectors() bool {
+	return slices.ContainsFunc(r.cfg.Pipelines, func(p string) bool { return p != Lexical })
+}
+
+// ingest stores the corpus in a collection that is named by its content.
+func (r *runner) ingest(ctx context.Context) error {
+	docs := newPassages(r.set.Documents)
+	var embedder ingest.Embedder = noModel{}
+	r.collection = "eval/" + docs.hash() + "/words"
+	if r.needsVectors() {
+		most := min(r.cfg.PassageTokens, r.Embedder.MaxTokens())
+		embedder = cutEmbedder{r.Embedder, most}
+		r.collection = fmt.Sprintf("eval/%s/%d", docs.hash(), most)
+	}
+	cutter, err := chunk.New(embedder, chunk.Config{Target: min(embedder.MaxTokens(), 4096), Max: min(embedder.MaxTokens(), 4096)})
+	if err != nil {
+		return err
+	}
+	cfg := ingest.DefaultConfig(r.collection)
+	if !r.needsVectors() {
+		cfg.Sentences = ingest.SentencesOff
+	}
+	road, err := ingest.New(docs, wholeChunker{cutter, embedder}, embedder, r.Store, cfg, func(p ingest.Progress) {
+		r.cfg.Progress("ingest", p.Documents, p.Total)
+	})
+	if err != nil {
+		return err
+	}
+	report, err := road.Run(ctx, nil)
+	if err != nil {
+		return err
+	}
+	for _, f := range report.Files {
+		if f.Status == ingest.Failed {
+			return fmt.Errorf("document %s: %s", f.Path, f.Reason)
+		}
+	}
+	return nil
+}
+
+// embed encodes questions one after the other and returns the mean time.
+func (r *runner) embed(ctx context.Context, list []Query) ([][]float32, time.Duration, error) {
+	out := make([][]float32, len(list))
+	start := time.Now()
+	for i, q := range list {
+		v, _, err := r.Embedder.EmbedQuery(ctx, q.Text)
+		if err != nil {
+			return nil, 0, fmt.Errorf("question %s: %w", q.ID, err)
+		}
+		out[i] = v
+		r.cfg.Progress("embed", i+1, len(list))
+	}
+	return out, time.Since(start) / time.Duration(max(len(list), 1)), nil
+}
+
+// pipeline asks every question in one way.
+func (r *runner) pipeline(ctx context.Context, name string) (Row, error) {
+	row := Row{Pipeline: name, Queries: len(r.set.Queries)}
+	var spent stopwatch
+	for i, q := range r.set.Queries {
+		hits, err := r.ask(ctx, name, r.query(i, &spent), &spent)
+		if err != nil {
+			return row, fmt.Errorf("question %s: %w", q.ID, err)
+		}
+		ranking := make([]string, len(hits))
+		for k, h := range hits {
+			ranking[k] = r.paths[h.Chunk.ID]
+		}
+		row.perQuery = append(row.perQuery, measure(q, ranking))
+		r.cfg.Progress(name, i+1, len(r.set.Queries))
+	}
+	row.Metrics = mean(row.perQuery)
+	row.NDCG10Interval = interval(row.perQuery, func(m Metrics) float64 { return m.NDCG10 })
+	row.MS = spent.means(row.Queries)
+	if name != Lexical {
+		row.MS.Embed = milliseconds(r.embedding)
+	}
+	return row, nil
+}
+
+func (r *runner) query(i int, spent *stopwatch) retrieve.Query {
+	q := retrieve.Query{
+		Text: r.set.Queries[i].Text, Collection: r.collection, Limit: depth + len(r.set.Queries[i].Ignored),
+		Observe: spent.observe,
+	}
+	if r.vectors != nil {
+		q.Vector, q.Model = r.vectors[i], r.Embedder.Model()
+	}
+	return q
+}
+
+func (r *runner) ask(ctx context.Context, name string, q retrieve.Query, spent *stopwatch) ([]retrieve.Hit, error) {
+	switch name {
+	case Lexical:
+		return r.words(ctx, q)
+	case Dense:
+		ctx, end := q.Begin(ctx, retrieve.Dense)
+		hits, err := r.Dense.Retrieve(ctx, q)
+		end(err)
+		return hits, err
+	case Fused:
+		return r.Fused.Retrieve(ctx, q)
+	case Default:
+		hits, err := r.Fused.Retrieve(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		return r.rerank(ctx, q, hits, spent)
+	}
+	return nil, fmt.Errorf("pipeline %q is not one of %v", name, Pipelines)
+}
+
+func (r *runner) words(ctx context.Context, q retrieve.Query) ([]retrieve.Hit, error) {
+	ctx, end := q.Begin(ctx, retrieve.Lexical)
+	m, err := r.Words.Search(ctx, q)
+	if err != nil {
+		end(err)
+		return nil, err
+	}
+	top := m.Top(q.Limit)
+	end(nil)
+	hits := make([]retrieve.Hit, len(top))
+	for i, match := range top {
+		hits[i].Chunk.ID = match.Chunk
+		hits[i].Scores.Lexical = match.Score
+	}
+	return hits, nil
+}
+
+// rerank orders the leading hits anew. What it would drop comes behind what it
+// keeps, and the rest behind both, so that recall stays comparable.
+func (r *runner) rerank(ctx context.Context, q retrieve.Query, hits []retrieve.Hit, spent *stopwatch) ([]retrieve.Hit, error) {
+	n := min(r.Reranked, len(hits))
+	start := time.Now()
+	kept, drops, err := r.Reranker.Rerank(ctx, q, hits[:n])
+	spent.add("rerank", time.Since(start))
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range drops {
+		kept = append(kept, d.Hit)
+	}
+	return append(kept, hits[n:]...), nil
+}
+
+// stopwatch sums the time of parts that may run side by side.
+type stopwatch struct {
+	mu  sync.Mutex
+	sum map[retrieve.Part]time.Duration
+}
+
+func (s *stopwatch) observe(ctx context.Context, p retrieve.Part) (context.Context, func(error)) {
+	start := time.Now()
+	return ctx, func(error) { s.add(p, time.Since(start)) }
+}
+
+func (s *stopwatch) add(p retrieve.Part, d time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sum == nil {
+		s.sum = map[retrieve.Part]time.Duration{}
+	}
+	s.sum[p] += d
+}
+
+func (s *stopwatch) means(n int) MS {
+	of := func(p retrieve.Part) float64 { return milliseconds(s.sum[p] / time.Duration(max(n, 1))) }
+	return MS{Dense: of(retrieve.Dense), Lexical: of(retrieve.Lexical), Fuse: of(retrieve.Fuse), Rerank: of("rerank")}
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
