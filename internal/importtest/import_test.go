@@ -36,7 +36,7 @@ var allowed = map[string][]string{
 	"inference/model": {
 		"inference/gguf", "inference/safetensors", "inference/quant", "inference/tokenizer",
 	},
-	"inference/cpu": {"inference/model", "inference/cpu/kernel", "inference/quant"},
+	"inference/cpu":  {"inference/model", "inference/cpu/kernel", "inference/quant"},
 	"inference/cuda": {"inference/model", "inference/quant"},
 	"inference/encode": {
 		"inference/model", "inference/gguf", "inference/safetensors", "inference/tokenizer", "inference/quant",
