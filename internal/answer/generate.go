@@ -95,6 +95,10 @@ func (a *asking) sampling() SamplingParams {
 		Temperature: orFloat(s.Temperature, 0), TopP: orFloat(s.TopP, 1), MinP: orFloat(s.MinP, 0),
 		RepetitionPenalty: orFloat(s.RepetitionPenalty, penalty), TopK: or(s.TopK, 0),
 	}
+	if s.TopP != nil {
+		// The sampler takes 0 for no limit; in a request it means the best token alone.
+		p.TopP = max(p.TopP, leastTopP)
+	}
 	if s.Seed != nil {
 		p.Seed = uint64(*s.Seed)
 		return p
@@ -104,6 +108,9 @@ func (a *asking) sampling() SamplingParams {
 	p.Seed = binary.LittleEndian.Uint64(seed[:])
 	return p
 }
+
+// leastTopP keeps one token: no vocabulary is that large.
+const leastTopP = 1e-9
 
 func orFloat(v *float64, fallback float64) float64 {
 	if v == nil {

@@ -143,6 +143,15 @@ func looksLikePath(name string) bool {
 	return filepath.IsAbs(name) || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".gguf")
 }
 
+// modelName is what callers know a model by: where it lies is nobody's business.
+func modelName(name string) string {
+	if !looksLikePath(name) {
+		return name
+	}
+	base := filepath.Base(name)
+	return strings.TrimSuffix(base, ".gguf")
+}
+
 // ModelPath is where a model lies, fetched first when it is missing. progress
 // may be nil.
 func ModelPath(ctx context.Context, cfg config.Config, name string, progress modelstore.Progress) (string, error) {

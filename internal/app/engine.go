@@ -126,7 +126,7 @@ func (a *App) loadAnswerModel(ctx context.Context, path string) (*answerModel, e
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	m.generator = &generator{engine: e, info: modelInfo(f, a.cfg.Models.Answer, dec, e.Window()), weights: dec.Weights}
+	m.generator = &generator{engine: e, info: modelInfo(f, modelName(a.cfg.Models.Answer), dec, e.Window()), weights: dec.Weights}
 	return m, nil
 }
 

@@ -66,8 +66,8 @@ func (a *App) Handler() http.Handler {
 		Asker: a.ask, Library: a.store, Ingester: a, Ready: a.Ready, Metrics: a.tel.Handler(), Log: a.log,
 		Latency: webui.Latency(httpapi.LatencyPath), LatencyData: webui.Data(a.tel),
 		Models: []httpapi.Model{
-			{ID: a.cfg.Models.Answer, Object: "model", OwnedBy: "ragd", Role: "answers"},
-			{ID: a.cfg.Models.Embedding, Object: "model", OwnedBy: "ragd", Role: "embeddings"},
+			{ID: modelName(a.cfg.Models.Answer), Object: "model", OwnedBy: "ragd", Role: "answers"},
+			{ID: modelName(a.cfg.Models.Embedding), Object: "model", OwnedBy: "ragd", Role: "embeddings"},
 		},
 		Stopping: a.stopping,
 	}, httpapi.Config{
