@@ -1,0 +1,176 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"ragd/inference/cpu"
+	"ragd/inference/engine"
+	"ragd/inference/gguf"
+	"ragd/inference/model"
+	"ragd/inference/tokenizer"
+)
+
+// EngineConfig says what to measure.
+type EngineConfig struct {
+	Model   string // the GGUF file
+	Threads int    // 0: all
+	Engine  engine.Config
+	Tests   []string // empty: EngineTests
+	Pairs   int      // repetitions of each test
+	Peer    *LlamaBench
+	Commit  string
+	// Progress is told what runs; it must not be nil.
+	Progress func(string)
+}
+
+// cacheTokens is how much cache the engine gets: the deepest test beside the others.
+const cacheTokens = 9216
+
+// RunEngine measures the engine, and the peer in turn with it. Tests that do not
+// fit the model's context are left out.
+func RunEngine(ctx context.Context, cfg EngineConfig) (Report, error) {
+	if len(cfg.Tests) == 0 {
+		cfg.Tests = EngineTests
+	}
+	if err := CheckTests(cfg.Tests); err != nil {
+		return Report{}, err
+	}
+	cfg.Progress("memory and arithmetic")
+	machine, err := Measure(cfg.Threads)
+	if err != nil {
+		return Report{}, err
+	}
+	b, err := openEngine(ctx, cfg)
+	if err != nil {
+		return Report{}, err
+	}
+	report := Report{Commit: cfg.Commit, Machine: machine}
+	for _, name := range cfg.Tests {
+		t, err := b.test(ctx, name, machine)
+		if errors.Is(err, errTooDeep) {
+			cfg.Progress(name + " does not fit the model's context")
+			continue
+		}
+		if err != nil {
+			return Report{}, errors.Join(fmt.Errorf("%s: %w", name, err), b.close())
+		}
+		report.Tests = append(report.Tests, t)
+	}
+	return report, b.close()
+}
+
+var errTooDeep = errors.New("longer than the model's context")
+
+// engineBench is an engine under test.
+type engineBench struct {
+	cfg    EngineConfig
+	engine *engine.Engine
+	tok    tokenizer.Tokenizer
+	model  model.Config
+	run    int // number of the run, for prompts and tenants of its own
+}
+
+func openEngine(ctx context.Context, cfg EngineConfig) (*engineBench, error) {
+	f, err := gguf.Open(cfg.Model)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b := &engineBench{cfg: cfg}
+	if b.tok, err = tokenizer.FromGGUF(f); err != nil {
+		return nil, fmt.Errorf("%s: %w", cfg.Model, err)
+	}
+	ops, err := cpu.New(cpu.Config{Threads: cfg.Threads})
+	if err != nil {
+		return nil, err
+	}
+	dec, err := model.LoadDecoder(ctx, f, ops, model.LoadConfig{Blocks: cacheTokens / model.BlockTokens})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", cfg.Model, err), ops.Close())
+	}
+	b.model = dec.Config()
+	if b.engine, err = engine.New(dec, b.tok, cfg.Engine); err != nil {
+		return nil, errors.Join(err, dec.Close())
+	}
+	return b, b.warmUp(ctx)
+}
+
+// warmUp lets scratch memory grow and pages come in.
+func (b *engineBench) warmUp(ctx context.Context) error {
+	b.cfg.Progress("warming up")
+	_, err := b.answer(ctx, engine.Request{Tokens: b.random(128), MaxTokens: 16, IgnoreEOS: true, Tenant: "warm up"})
+	return err
+}
+
+func (b *engineBench) close() error { return b.engine.Close(context.Background()) }
+
+// test runs one test as often as asked.
+func (b *engineBench) test(ctx context.Context, name string, m Machine) (Test, error) {
+	if s, ok := parseShape(name); ok {
+		return b.shape(ctx, name, s, m)
+	}
+	measure, unit := b.self(name), "tok/s"
+	if name == "warm_prefix" {
+		unit = "ms"
+	}
+	var p pairs
+	for i := range b.cfg.Pairs {
+		b.cfg.Progress(fmt.Sprintf("%s, %d of %d", name, i+1, b.cfg.Pairs))
+		value, ratio, err := measure(ctx)
+		if err != nil {
+			return Test{}, err
+		}
+		p.ragd = append(p.ragd, value)
+		if ratio > 0 {
+			p.ratio = append(p.ratio, ratio)
+		}
+	}
+	return p.test(name, unit), nil
+}
+
+// shape runs a test of llama-bench, in turn with it.
+func (b *engineBench) shape(ctx context.Context, name string, s shape, m Machine) (Test, error) {
+	if s.tokens()+1 > b.engine.Window() {
+		return Test{}, errTooDeep
+	}
+	var p pairs
+	for i := range b.cfg.Pairs {
+		b.cfg.Progress(fmt.Sprintf("%s, %d of %d", name, i+1, b.cfg.Pairs))
+		ours, err := b.speed(ctx, s)
+		if err != nil {
+			return Test{}, err
+		}
+		theirs := 0.0
+		if b.cfg.Peer != nil {
+			if theirs, err = b.cfg.Peer.measure(ctx, s); err != nil {
+				return Test{}, err
+			}
+		}
+		p.add(ours, theirs)
+	}
+	t := p.test(name, "tok/s")
+	share := b.ofPeak(s, t.Ragd.Median, m)
+	t.OfPeak = &share
+	return t, nil
+}
+
+// f16Bytes is the size of a cached element.
+const f16Bytes = 2
+
+// ofPeak is the share of the machine's memory speed that decoding at a speed
+// takes, or of its arithmetic for prompts.
+func (b *engineBench) ofPeak(s shape, speed float64, m Machine) float64 {
+	c := b.model
+	if s.generate > 0 {
+		seen := float64(s.depth) + float64(s.generate)/2
+		bytes := float64(c.Weights) + seen*c.KVBytesPerToken(f16Bytes)
+		return speed * bytes / (m.GBs * 1e9)
+	}
+	heads := c.Heads * c.HeadDim
+	weights := c.Width*(2*heads+2*c.KVHeads*c.HeadDim) + 3*c.Width*c.FeedForward
+	seen := float64(s.depth) + float64(s.prompt)/2
+	operations := float64(c.Layers) * (2*float64(weights) + 4*seen*float64(heads))
+	return speed * operations / (m.GOPs * 1e9)
+}
