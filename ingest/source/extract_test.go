@@ -110,7 +110,7 @@ func TestCharsets(t *testing.T) {
 // old and new editors: what is read is the text, or something was said.
 func TestKoreanIsNeverWrongInSilence(t *testing.T) {
 	words := rapid.SampledFrom([]string{
-		"열쇠", "서랍에", "코드", "블록", "프롬프트", "호환", "키트", "첫", "큰", "두어도", "인사말", "있다.", "뷁", "햏", "창고는", "3번", "ABC-12", "`x`", "(예:", "둔", "\n", "정비사", "링크",
+		"열쇠", "서랍에", "코드", "블록", "프롬프트", "호환", "키트", "첫", "큰", "두어도", "인사말", "있다.", "뷁을 보았다", "햏자는", "창고는", "3번", "ABC-12", "`x`", "(예:", "둔", "\n", "정비사", "링크",
 	})
 	rapid.Check(t, func(r *rapid.T) {
 		text := "이 글은 " + strings.Join(rapid.SliceOfN(words, 1, 30).Draw(r, "words"), " ") + "\n"

@@ -17,6 +17,7 @@ type koreanStats struct {
 	hangul int // of these, Hangul syllables
 	rare   int // syllables outside KS X 1001, which only CP949 has
 	common int
+	runs   int // of Hangul without anything between
 }
 
 // decodeCP949 accepts a text as Korean when every byte decodes, the two-byte
@@ -43,11 +44,13 @@ func decodeCP949(data []byte) (decoded, bool) {
 
 // familiar reports enough of the frequent syllables: one in five in a text of
 // some length, any in a short one. A word or two without any passes when it is
-// Hangul through and through.
+// Hangul through and through. So does a long text of nothing but Hangul in words
+// of Korean length: Chinese and Japanese bytes give neither.
 func (s koreanStats) familiar() bool {
 	switch {
 	case s.hangul >= 16:
-		return s.common*5 >= s.hangul
+		words := s.hangul == s.double && s.hangul <= 6*s.runs
+		return s.common*5 >= s.hangul || s.common > 0 && words
 	case s.hangul > 8 || s.hangul < s.double || s.rare > 0:
 		return s.common > 0
 	}
@@ -56,10 +59,16 @@ func (s koreanStats) familiar() bool {
 
 func measureKorean(text string, data []byte) koreanStats {
 	var s koreanStats
+	inRun := false
 	for _, r := range text {
+		hangul := r >= 0xac00 && r <= 0xd7a3
+		if hangul && !inRun {
+			s.runs++
+		}
+		inRun = hangul
 		switch {
 		case r < utf8.RuneSelf:
-		case r >= 0xac00 && r <= 0xd7a3:
+		case hangul:
 			s.double++
 			s.hangul++
 			if strings.ContainsRune(commonSyllables, r) {
