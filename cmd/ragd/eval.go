@@ -28,6 +28,7 @@ type evalFlags struct {
 	pipelines []string
 	cut       int
 	strangers string
+	grow      []int
 }
 
 func newEval(o *options) *cobra.Command {
@@ -53,6 +54,7 @@ func newEval(o *options) *cobra.Command {
 	fl.StringVar(&f.lang, "languages", "", "languages of questions and documents in a parallel set, such as ko-en")
 	fl.IntVar(&f.cut, "passage-tokens", 512, "cut passages here for the embedding model")
 	fl.StringVar(&f.strangers, "strangers", "", "a set whose questions these documents do not answer: weigh the bounds on evidence")
+	fl.IntSliceVar(&f.grow, "grow", nil, "instead of measuring quality, grow the documents to these numbers of chunks and time the searches")
 	fl.BoolVar(&o.json, "json", false, "print JSON")
 	return cmd
 }
@@ -70,6 +72,8 @@ func (f evalFlags) check() error {
 		return fmt.Errorf("--passage-tokens: %d is less than 16", f.cut)
 	case f.sel.Documents < 0 || f.sel.Every < 1:
 		return errors.New("--limit must not be negative, --every at least 1")
+	case len(f.grow) > 0 && slices.Min(f.grow) < 1:
+		return errors.New("--grow: a corpus has at least 1 chunk")
 	}
 	return nil
 }
@@ -119,6 +123,9 @@ func (f evalFlags) run(ctx context.Context, a *app.App, set *eval.Set, progress 
 		return nil, err
 	}
 	cfg := eval.Config{Pipelines: f.pipelines, PassageTokens: f.cut, Progress: progress}
+	if len(f.grow) > 0 {
+		return f.runGrowth(ctx, set, parts, cfg)
+	}
 	res, err := eval.Run(ctx, set, parts, cfg)
 	if err != nil || f.strangers == "" {
 		return res, err
@@ -132,8 +139,37 @@ func (f evalFlags) run(ctx context.Context, a *app.App, set *eval.Set, progress 
 	return res, err
 }
 
+// runGrowth times the searches at each size.
+func (f evalFlags) runGrowth(ctx context.Context, set *eval.Set, p eval.Parts, cfg eval.Config) (*eval.Result, error) {
+	res := &eval.Result{Set: set.Name, Documents: len(set.Documents), Rows: []eval.Row{}}
+	for _, n := range f.grow {
+		g, err := eval.Grow(ctx, set, p, cfg, n)
+		if err != nil {
+			return nil, err
+		}
+		res.Growth = append(res.Growth, *g)
+	}
+	return res, nil
+}
+
+func printGrowth(w io.Writer, list []eval.Growth) {
+	t := newTable(w, 0, 2, 3, 4, 5, 6)
+	t.row("chunks", "pipeline", "p50 ms", "p95 ms", "put ms", "segments", "lists MB")
+	for _, g := range list {
+		for _, r := range g.Rows {
+			t.row(fmt.Sprint(g.Chunks), r.Pipeline, tenths(r.P50), tenths(r.P95), fmt.Sprintf("%.2f", g.PutMS),
+				fmt.Sprint(g.Index.Segments), tenths(float64(g.Index.Bytes)/1e6))
+		}
+	}
+	t.print()
+}
+
 func printEval(w io.Writer, r *eval.Result) {
 	fmt.Fprintf(w, "%s: %d documents\n", r.Set, r.Documents)
+	if r.Growth != nil {
+		printGrowth(w, r.Growth)
+		return
+	}
 	t := newTable(w, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
 	t.row("pipeline", "questions", "nDCG@10", "±", "MRR@10", "R@5", "R@20", "R@100", "dense ms", "lexical ms", "fuse ms", "rerank ms")
 	for _, row := range r.Rows {

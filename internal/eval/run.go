@@ -44,6 +44,10 @@ type Parts struct {
 	Reranked int
 	// Paths names the document of each chunk of a collection.
 	Paths func(ctx context.Context, collection string) (map[int64]string, error)
+	// Vectors gives the vector of each document's first chunk, by path.
+	Vectors func(ctx context.Context, collection string) (map[string][]float32, error)
+	// Index measures the lexical index of a collection.
+	Index func(ctx context.Context, collection string) (IndexSize, error)
 }
 
 // Config says what is run.
@@ -82,6 +86,8 @@ type Result struct {
 	Rows      []Row  `json:"rows"`
 	// Evidence is there when questions of another set were asked too.
 	Evidence *Evidence `json:"evidence,omitempty"`
+	// Growth is there when searches were timed instead.
+	Growth []Growth `json:"growth,omitempty"`
 }
 
 // runner holds what the pipelines share.

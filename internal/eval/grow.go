@@ -1,0 +1,215 @@
+package eval
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"ragd/ingest"
+	"ragd/ingest/chunk"
+)
+
+const (
+	// grownChunks is the number of chunks in a document of a grown corpus.
+	grownChunks = 10
+	// grownQueries is how many questions are timed, after grownWarm untimed ones.
+	grownQueries = 200
+	grownWarm    = 20
+	growWriters  = 2
+)
+
+// Growth is the speed of search in a corpus of some size.
+type Growth struct {
+	Chunks int `json:"chunks"`
+	// PutMS is the time to store a chunk, merges and indexes included; 0 when the
+	// corpus was there already.
+	PutMS float64 `json:"put_ms"`
+	// Index describes the lexical index.
+	Index IndexSize    `json:"index"`
+	Rows  []Percentile `json:"rows"`
+}
+
+// IndexSize is what the lexical index of a collection takes.
+type IndexSize struct {
+	Segments int64 `json:"segments"`
+	Lists    int64 `json:"lists"`
+	Bytes    int64 `json:"bytes"` // of the lists
+}
+
+// Percentile is the time of a search in milliseconds.
+type Percentile struct {
+	Pipeline string  `json:"pipeline"`
+	P50      float64 `json:"p50_ms"`
+	P95      float64 `json:"p95_ms"`
+}
+
+// Grow makes a corpus of n chunks out of a set's own sentences and times the
+// searches. Each chunk takes half of the sentences of two documents drawn at
+// random; its vector lies between theirs. So words are as frequent as in the set.
+func Grow(ctx context.Context, set *Set, p Parts, cfg Config, n int) (*Growth, error) {
+	r, err := newRunner(ctx, set, p, cfg)
+	if err != nil {
+		return nil, err
+	}
+	g := &grower{runner: r, vectors: map[string][]float32{}}
+	if err := g.load(ctx); err != nil {
+		return nil, err
+	}
+	out := &Growth{Chunks: n}
+	r.collection = fmt.Sprintf("%s/grown/%d", r.collection, n)
+	if out.PutMS, err = g.fill(ctx, n); err != nil {
+		return nil, fmt.Errorf("grow to %d chunks: %w", n, err)
+	}
+	if out.Index, err = p.Index(ctx, r.collection); err != nil {
+		return nil, err
+	}
+	for _, name := range cfg.Pipelines {
+		times, err := r.time(ctx, name)
+		if err != nil {
+			return nil, fmt.Errorf("%d chunks, %s: %w", n, name, err)
+		}
+		out.Rows = append(out.Rows, Percentile{name, at(times, .5), at(times, .95)})
+	}
+	return out, nil
+}
+
+func at(sorted []float64, q float64) float64 { return sorted[int(q*float64(len(sorted)-1))] }
+
+// time returns the milliseconds of each search, sorted.
+func (r *runner) time(ctx context.Context, name string) ([]float64, error) {
+	var spent stopwatch
+	var out []float64
+	for i := range grownWarm + grownQueries {
+		q := r.query(i%len(r.set.Queries), &spent)
+		q.Limit = r.Reranked
+		start := time.Now()
+		if _, err := r.ask(ctx, name, q, &spent); err != nil {
+			return nil, err
+		}
+		if i >= grownWarm {
+			out = append(out, milliseconds(time.Since(start)))
+		}
+		r.cfg.Progress(name, i+1, grownWarm+grownQueries)
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// grower makes documents of the sentences of a set.
+type grower struct {
+	*runner
+	pieces  []piece
+	vectors map[string][]float32 // of whole documents, by path
+	model   string
+	dim     int
+}
+
+// piece is a document of the set, cut into sentences.
+type piece struct {
+	title     string
+	sentences []string
+	vector    []float32
+}
+
+func (g *grower) load(ctx context.Context) error {
+	g.model, g.dim = noModel{}.Model(), noDim
+	if g.needsVectors() {
+		g.model, g.dim = g.Embedder.Model(), g.Embedder.Dim()
+		var err error
+		if g.vectors, err = g.Vectors(ctx, g.collection); err != nil {
+			return err
+		}
+	}
+	for _, d := range g.set.Documents {
+		p := piece{title: d.Title, vector: g.vectors[d.ID]}
+		for _, s := range chunk.Sentences(d.Text) {
+			p.sentences = append(p.sentences, d.Text[s.Start:s.End])
+		}
+		if len(p.sentences) > 0 {
+			g.pieces = append(g.pieces, p)
+		}
+	}
+	if len(g.pieces) < 2 {
+		return fmt.Errorf("%w: %s: nothing to grow from", ErrSet, g.set.Name)
+	}
+	return nil
+}
+
+// fill stores what is missing and returns the milliseconds a chunk took.
+func (g *grower) fill(ctx context.Context, n int) (float64, error) {
+	states, err := g.Store.States(ctx, g.collection)
+	if err != nil {
+		return 0, err
+	}
+	start, stored := time.Now(), 0
+	group, gctx := errgroup.WithContext(ctx)
+	group.SetLimit(growWriters)
+	for i := 0; i*grownChunks < n && gctx.Err() == nil; i++ {
+		path := strconv.Itoa(i)
+		if _, there := states[path]; there {
+			continue
+		}
+		doc := g.document(path, uint64(i), min(grownChunks, n-i*grownChunks))
+		stored += len(doc.Chunks)
+		g.cfg.Progress("grow", i*grownChunks, n)
+		group.Go(func() error {
+			_, err := g.Store.Put(gctx, g.collection, g.model, "grown", doc)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil || stored == 0 {
+		return 0, err
+	}
+	return milliseconds(time.Since(start)) / float64(stored), nil
+}
+
+func (g *grower) document(path string, seed uint64, chunks int) ingest.Encoded {
+	rng := rand.New(rand.NewPCG(seed, 7))
+	e := ingest.Encoded{Document: ingest.Document{Path: path, Title: path, Type: "text/plain", Charset: "utf-8", Hash: path}}
+	for i := range chunks {
+		a, b := g.pieces[rng.IntN(len(g.pieces))], g.pieces[rng.IntN(len(g.pieces))]
+		c := ingest.Chunk{Ordinal: i, Text: half(rng, a) + " " + half(rng, b), Tokens: 1}
+		if a.title != "" {
+			c.Heading = []string{a.title}
+		}
+		c.End = len(c.Text)
+		e.Chunks = append(e.Chunks, c)
+		e.Vectors = append(e.Vectors, g.between(rng, a.vector, b.vector))
+	}
+	return e
+}
+
+// half draws half of the sentences, rounded up.
+func half(rng *rand.Rand, p piece) string {
+	var out []string
+	for _, i := range rng.Perm(len(p.sentences))[:(len(p.sentences)+1)/2] {
+		out = append(out, p.sentences[i])
+	}
+	return strings.Join(out, " ")
+}
+
+// between is the unit vector of the sum of two, with a little noise.
+func (g *grower) between(rng *rand.Rand, a, b []float32) []float32 {
+	noise := 0.1 / math.Sqrt(float64(g.dim))
+	v := make([]float32, g.dim)
+	var sum float64
+	for i := range v {
+		x := noise * rng.NormFloat64()
+		if a != nil && b != nil {
+			x += float64(a[i] + b[i])
+		}
+		v[i] = float32(x)
+		sum += x * x
+	}
+	for i := range v {
+		v[i] /= float32(math.Sqrt(sum))
+	}
+	return v
+}
