@@ -8,7 +8,7 @@ LDFLAGS := -X main.version=$(VERSION)
 # that hours. Everything else runs under it.
 SLOW := ragd/inference/model ragd/inference/encode
 
-.PHONY: help build setup demo test lint vet race slow test-gemma generate bench compare clean
+.PHONY: help build setup demo test lint vet race slow test-gemma generate bench compare clean check-page
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -50,8 +50,8 @@ bench: ## speed of kernels, models and tokenizers on this machine
 dashboards: ## write the Grafana dashboard from its Go source
 	cd deploy/dashboards && $(GO) run . > ../grafana/dashboards/ragd.json
 
-# The two below are no part of `make test`: one needs Grafana's SDK, the other
-# Debian's prometheus package.
+# The three below are no part of `make test`: they need Grafana's SDK, Debian's
+# prometheus and Debian's chromium.
 check-dashboards: ## the committed dashboard is current and fits Grafana's schema
 	cd deploy/dashboards && $(GO) vet ./... && $(GO) test ./...
 
@@ -62,5 +62,10 @@ check-rules: ## promtool over the rules, every alert's test and the dashboard's 
 	promtool test rules deploy/prometheus/tests/*.yml
 	f=$$(mktemp) && trap 'rm -f "$$f"' EXIT && (cd deploy/dashboards && $(GO) run . -rules) > "$$f" && promtool check rules "$$f"
 
+check-page: ## the latency page in headless Chromium; pictures in _artifacts
+	command -v chromium >/dev/null || apt-get install -y --no-install-recommends chromium
+	$(GO) vet -tags browser ./internal/webui
+	$(GO) test -tags browser -count 1 -artifacts -outputdir $(CURDIR) ./internal/webui
+
 clean: ## remove what build made
-	rm -rf bin
+	rm -rf bin _artifacts

@@ -21,7 +21,7 @@ const en = {
   hollow: "Hollow: part of the prompt came from the prefix cache.",
   recent: "Recent requests", more: "Show more", time: "Time", in: "In", out: "Out", cached: "Cached", chunks: "Chunks", trace: "Trace", id: "Request",
   model: "Model", kind: "Kind", finish: "Finish", collection: "Collection", error: "Error",
-  ms: "ms", share: "share", nChunks: (n) => `${n} chunks`, nTokens: (n) => `${n} tokens`, left_out: "Left out of the prompt", noStage: "No stage ran.", noPrompt: "The model was given no prompt.",
+  ms: "ms", share: "share", nChunks: (n) => (n === "1" ? "1 chunk" : `${n} chunks`), nTokens: (n) => (n === "1" ? "1 token" : `${n} tokens`), left_out: "Left out of the prompt", noStage: "No stage ran.", noPrompt: "The model was given no prompt.",
   promptOf: (n, c) => c ? `${n} input tokens, ${c} of them from the prefix cache` : `${n} input tokens`, evidenceN: (n) => `evidence ${n}`, answer: "answer",
   noContent: "The question's text is not recorded (telemetry.record_content is off).",
   foot: "Kept in memory: the last 10,000 requests of this process. Times come from one monotonic clock; each bar adds up to its total.",
