@@ -6,13 +6,31 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
+// finishGrace is how long a document that is being stored may go on after the run
+// was cancelled. A commit that is cut off may have happened or not.
+const finishGrace = 5 * time.Second
+
+// finishing returns a context that outlives ctx by the grace.
+func finishing(ctx context.Context) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	context.AfterFunc(ctx, func() { time.AfterFunc(finishGrace, cancel) })
+	return out, cancel
+}
+
 // write stores documents, one transaction each. An unavailable store ends the
-// run; any other error fails the document.
+// run; any other error fails the document. A cancelled run finishes the document
+// in hand, so that the report tells exactly what is stored.
 func (r *run) write(ctx context.Context, encoded <-chan *work) error {
+	storing, cancel := finishing(ctx)
+	defer cancel()
 	for w := range encoded {
-		changed, err := r.store.Put(ctx, r.config.Collection, r.embedder.Model(), r.recipe, w.encoded)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		changed, err := r.store.Put(storing, r.config.Collection, r.embedder.Model(), r.recipe, w.encoded)
 		switch {
 		case ctx.Err() != nil && err != nil:
 			return ctx.Err()

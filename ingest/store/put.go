@@ -48,7 +48,11 @@ func (s *Store) put(ctx context.Context, collection, model, recipe string, e *in
 	if err != nil || !changed {
 		return false, err
 	}
-	return true, s.compact(ctx, w.collection)
+	err = s.compact(ctx, w.collection)
+	if ctx.Err() != nil || errors.Is(err, ErrUnavailable) {
+		return true, nil // it is stored; the next writer merges
+	}
+	return true, err
 }
 
 // writer puts one document.
