@@ -1,9 +1,9 @@
 // Attention over the paged cache with a running softmax (FlashAttention, arXiv
 // 2205.14135). A block computes a tile of TILE query rows that share a key/value
 // head: the heads of a group at one position, or at several. Positions are visited in
-// chunks and in sections that begin at fixed positions; several sections of a tile
-// run at once (split-KV) and attend_join adds them in order. A row's result depends
-// on nothing but the row and what it sees.
+// chunks and in sections that begin at fixed positions and are joined in order, by the
+// block itself or, where queries are few, by attend_join after blocks took a section
+// each (split-KV). A row's result depends on nothing but the row and what it sees.
 #include "device.cuh"
 
 static const int cache_block = 16, chunk = 64, section_tokens = 256;
@@ -86,6 +86,57 @@ template <int TILE> static __device__ __forceinline__ void weigh_chunk(const Til
 	}
 }
 
+// accumulate adds the weighted values of a chunk to element e of each query row.
+template <int TILE> static __device__ __forceinline__ void accumulate(float (&acc)[TILE], const View &w, const Tile<TILE> &t, const int4 &span, int head, int base, int hi, int e) {
+	for (int i = 0; i < TILE; i++) acc[i] *= t.shrink[i];
+#pragma unroll 2
+	for (int j = 0; j < min(chunk, hi - base); j++) {
+		float v = half_to_float(w.values[w.row(span, base + j, head) + e]);
+		for (int i = 0; i < TILE; i++) acc[i] = fmaf(t.scores[j * TILE + i], v, acc[i]);
+	}
+}
+
+// Running is one row's state over sections: what attend_join keeps too.
+struct Running {
+	float top, sum;
+};
+
+// join adds a section to a row and one of its elements.
+static __device__ __forceinline__ void join(Running &r, float &total, float top, float sum, float acc) {
+	if (top == NEVER) return;
+	float next = fmaxf(r.top, top), keep = r.top != NEVER ? expf(r.top - next) : 0.0f, by = expf(top - next);
+	r.sum = r.sum * keep + sum * by;
+	total = total * keep + acc * by;
+	r.top = next;
+}
+
+// load_queries copies the tile's queries, dimension by dimension.
+template <int TILE> static __device__ __forceinline__ void load_queries(const Tile<TILE> &t, const float *q, const View &w, const int4 &span, int head, int first, int count, int group) {
+	for (int i = threadIdx.x; i < TILE * w.dim; i += blockDim.x) {
+		int r = i / w.dim, p = first + r;
+		size_t at = ((size_t)(span.x + p / group) * w.heads + head * group + p % group) * w.dim + i % w.dim;
+		t.q[i % w.dim * TILE + r] = r < count ? q[at] : 0.0f;
+	}
+}
+
+// attend_section runs positions [lo, hi) and leaves maxima and sums in shared memory.
+template <int TILE> static __device__ __forceinline__ void attend_section(float (&acc)[TILE], const View &w, const Tile<TILE> &t, const int4 &span, int head, int first, int group, int lo, int hi) {
+	__syncthreads();
+	if (threadIdx.x < TILE) {
+		t.top[threadIdx.x] = NEVER;
+		t.sum[threadIdx.x] = 0;
+	}
+	for (int i = 0; i < TILE; i++) acc[i] = 0;
+	for (int base = lo; base < hi; base += chunk) {
+		__syncthreads();
+		score_chunk<TILE>(w, t, span, head, first, group, base, hi);
+		__syncthreads();
+		weigh_chunk<TILE>(t);
+		__syncthreads();
+		if ((int)threadIdx.x < w.dim) accumulate<TILE>(acc, w, t, span, head, base, hi, threadIdx.x);
+	}
+}
+
 template <int TILE> static __device__ __forceinline__ void attend(float *out, float *partial, const float *q, const View &w, const int4 *spans, const int2 *tiles) {
 	DYNAMIC_SHARED(float, memory);
 	Tile<TILE> t = {memory, memory + w.dim * TILE, 0, 0, 0};
@@ -95,44 +146,33 @@ template <int TILE> static __device__ __forceinline__ void attend(float *out, fl
 
 	int2 tile = tiles[blockIdx.x];
 	int4 span = spans[tile.x];
-	int first = tile.y, head = blockIdx.y, section = blockIdx.z, group = w.heads / w.kvheads, e = threadIdx.x;
+	int first = tile.y, head = blockIdx.y, group = w.heads / w.kvheads, e = threadIdx.x;
 	int count = min(TILE, span.y * group - first);
-	int lo = max(section * section_tokens, w.begin(span, first / group) / chunk * chunk);
-	int hi = min((section + 1) * section_tokens, w.end(span, (first + count - 1) / group));
-	if (lo >= hi) return;
-
-	for (int i = threadIdx.x; i < TILE * w.dim; i += blockDim.x) {
-		int r = i / w.dim, p = first + r;
-		size_t at = ((size_t)(span.x + p / group) * w.heads + head * group + p % group) * w.dim + i % w.dim;
-		t.q[i % w.dim * TILE + r] = r < count ? q[at] : 0.0f;
+	int begin = w.begin(span, first / group) / chunk * chunk, end = w.end(span, (first + count - 1) / group);
+	int section = begin / section_tokens, last = (end - 1) / section_tokens;
+	bool split = gridDim.z > 1;
+	if (split) {
+		if ((int)blockIdx.z < section || (int)blockIdx.z > last) return;
+		section = last = blockIdx.z;
 	}
-	if (threadIdx.x < TILE) {
-		t.top[threadIdx.x] = NEVER;
-		t.sum[threadIdx.x] = 0;
+	load_queries<TILE>(t, q, w, span, head, first, count, group);
+	float acc[TILE], total[TILE] = {};
+	Running r[TILE];
+	for (int i = 0; i < TILE; i++) r[i] = {NEVER, 0.0f};
+	for (; section <= last; section++) {
+		attend_section<TILE>(acc, w, t, span, head, first, group, max(begin, section * section_tokens), min(end, (section + 1) * section_tokens));
+		if (!split)
+			for (int i = 0; i < TILE; i++) join(r[i], total[i], t.top[i], t.sum[i], acc[i]);
 	}
-	float acc[TILE] = {};
-	for (int base = lo; base < hi; base += chunk) {
-		__syncthreads();
-		score_chunk<TILE>(w, t, span, head, first, group, base, hi);
-		__syncthreads();
-		weigh_chunk<TILE>(t);
-		__syncthreads();
-		if (e >= w.dim) continue;
-		for (int i = 0; i < TILE; i++) acc[i] *= t.shrink[i];
-#pragma unroll 2
-		for (int j = 0; j < min(chunk, hi - base); j++) {
-			float v = half_to_float(w.values[w.row(span, base + j, head) + e]);
-			for (int i = 0; i < TILE; i++) acc[i] = fmaf(t.scores[j * TILE + i], v, acc[i]);
-		}
-	}
-	for (int i = 0; i < count; i++) {
+	for (int i = 0; i < TILE; i++) {
+		if (i >= count) break;
 		int p = first + i;
 		size_t at = (size_t)(span.x + p / group) * w.heads + head * group + p % group;
-		if (gridDim.z == 1) {
-			if (e < w.dim) out[at * w.dim + e] = acc[i] / t.sum[i];
+		if (!split) {
+			if (e < w.dim) out[at * w.dim + e] = total[i] / r[i].sum;
 			continue;
 		}
-		float *part = partial + (at * gridDim.z + section) * (w.dim + 2);
+		float *part = partial + (at * gridDim.z + blockIdx.z) * (w.dim + 2);
 		if (e < w.dim) part[2 + e] = acc[i];
 		if (e == 0) {
 			part[0] = t.top[i];
@@ -141,9 +181,10 @@ template <int TILE> static __device__ __forceinline__ void attend(float *out, fl
 	}
 }
 
-// attend_* runs tiles along x, key/value heads along y and sections along z. With one
-// section the result goes to out, else each goes to partial as {maximum, sum, values}.
-// A block has at least dim threads.
+// attend_* runs tiles along x and key/value heads along y. With one block along z a
+// tile goes over its sections itself and the result goes to out; with more, each takes
+// the section of its number and leaves it in partial as {maximum, sum, values}. A block
+// has at least dim threads, in whole warps.
 #define ATTEND(tile)                                                                                                                                                                                                                  \
 	extern "C" __global__ void attend_##tile(float *out, float *partial, const float *q, const half_bits *keys, const half_bits *values, const int *tables, const int4 *spans, const int2 *tiles, int heads, int kvheads, int dim, float scale, float cap, int window, int causal) { \
 		View w = {keys, values, tables, heads, kvheads, dim, scale, cap, window, causal};                                                                                                                                              \
@@ -161,15 +202,12 @@ extern "C" __global__ void attend_join(float *out, const float *partial, const i
 	size_t at = (size_t)blockIdx.x * gridDim.y + blockIdx.y;
 	int end = ends[blockIdx.x], from = window ? max(0, end - window) / section_tokens : 0, to = (end - 1) / section_tokens + 1, e = threadIdx.x;
 	if (e >= dim) return;
-	float top = NEVER, sum = 0, acc = 0;
+	Running r = {NEVER, 0.0f};
+	float total = 0;
 	for (int s = from; s < to; s++) {
 		const float *part = partial + (at * sections + s) * (dim + 2);
-		if (part[0] == NEVER) continue;
-		float next = fmaxf(top, part[0]), keep = top != NEVER ? expf(top - next) : 0.0f, by = expf(part[0] - next);
-		sum = sum * keep + part[1] * by;
-		acc = acc * keep + part[2 + e] * by;
-		top = next;
+		join(r, total, part[0], part[1], part[2 + e]);
 	}
-	out[at * dim + e] = acc / sum;
+	out[at * dim + e] = total / r.sum;
 }
 EXPORT(attend_join)

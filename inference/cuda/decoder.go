@@ -1,0 +1,118 @@
+//go:build cuda && cgo
+
+package cuda
+
+import (
+	"ragd/inference/cuda/cudrv"
+	"ragd/inference/model"
+)
+
+const embedThreads = 128
+
+// embed sets x to scale times the table's rows of ids, or adds them.
+func (b *Backend) embed(x *tensor, table model.Matrix, ids cudrv.Ptr, scale float32, add int) {
+	m := table.(*matrix)
+	b.launch(m.embed, cudrv.Grid{X: b.step.rows, Y: ceil(x.width, embedThreads), Z: 1, Threads: embedThreads}).
+		ptrs(x.buf.ptr).ptrs(m.weights[:]...).ptrs(ids).floats(scale).ints(add, x.width)
+}
+
+// Embed sets x to the table's rows of the step's tokens, times scale.
+func (b *Backend) Embed(x model.Tensor, table model.Matrix, scale float32) {
+	b.embed(x.(*tensor), table, b.step.dev.tokens, scale, 0)
+}
+
+// Project normalises x and multiplies the result by several matrices.
+func (b *Backend) Project(x model.Tensor, n model.Norm, out ...model.Projection) {
+	readers := make([]*matrix, len(out))
+	for i := range out {
+		readers[i] = out[i].W.(*matrix)
+	}
+	t := x.(*tensor)
+	b.prepare(b.step.rows, t.width, readers...)
+	b.normalise(t.buf.ptr, n, 0)
+	for i := range out {
+		b.multiply(out[i].Linear, out[i].Out.(*tensor).buf.ptr, 0)
+	}
+}
+
+// Append rotates q and k, and writes k and v at the step's positions.
+func (b *Backend) Append(c model.Cache, layer int, q, k, v model.Tensor, r model.Rotation) {
+	turn, shape := r.Rope.(*rope), &c.(*cache).shape
+	b.fill(turn)
+	keys, values := c.(*cache).layer(layer)
+	heads := q.Width() / shape.HeadDim
+	halves := 0
+	if turn.order == model.Halves {
+		halves = 1
+	}
+	b.launch(b.kernels["append"], cudrv.Grid{X: b.step.rows, Y: heads + shape.KVHeads, Z: 1, Threads: 32}).
+		ptrs(q.(*tensor).buf.ptr, k.(*tensor).buf.ptr, v.(*tensor).buf.ptr, keys, values, turn.cos, turn.sin, b.step.dev.slots).
+		ptrs(ptrOf(r.QNorm.Gain), ptrOf(r.KNorm.Gain)).floats(r.QNorm.Eps, r.KNorm.Eps).
+		ints(heads, shape.KVHeads, shape.HeadDim, turn.Dim(), halves)
+}
+
+// Residual is x += post(W·in + b).
+func (b *Backend) Residual(x, in model.Tensor, w model.Linear, post model.Norm) {
+	t := in.(*tensor)
+	b.prepare(b.step.rows, t.width, w.W.(*matrix))
+	b.normalise(t.buf.ptr, model.Norm{}, 0)
+	b.multiplyAdded(x.(*tensor), w, post)
+}
+
+// multiplyAdded is x += post(W·input + b).
+func (b *Backend) multiplyAdded(x *tensor, w model.Linear, post model.Norm) {
+	if post.Gain == nil {
+		b.multiply(w, 0, x.buf.ptr)
+		return
+	}
+	hidden := b.resize(&b.hidden, b.step.rows, x.width)
+	b.multiply(w, hidden, 0)
+	b.launch(b.kernels["add_norm_rows"], cudrv.Grid{X: b.step.rows, Y: 1, Z: 1, Threads: rowThreads}).
+		ptrs(x.buf.ptr, hidden, ptrOf(post.Gain)).floats(post.Eps).ints(x.width)
+}
+
+// FeedForward applies a gated feed-forward layer with its residual.
+func (b *Backend) FeedForward(x model.Tensor, f *model.GatedFFN) {
+	t, rows, wide := x.(*tensor), b.step.rows, f.Gate.Rows()
+	gate, up := b.resize(&b.gate, rows, wide), b.resize(&b.up, rows, wide)
+	b.prepare(rows, t.width, f.Gate.(*matrix), f.Up.(*matrix))
+	b.normalise(t.buf.ptr, f.Norm, 0)
+	b.multiply(model.Linear{W: f.Gate}, gate, 0)
+	b.multiply(model.Linear{W: f.Up}, up, 0)
+
+	act := actSiLU
+	if f.Act == model.GELUTanh {
+		act = actGELUTanh
+	}
+	b.prepare(rows, wide, f.Down.(*matrix))
+	b.activate(act, gate, up)
+	b.multiplyAdded(t, model.Linear{W: f.Down}, f.Post)
+}
+
+// Logits multiplies the rows that asked for logits, normalised, by w, runs the step
+// and fetches them.
+func (b *Backend) Logits(x model.Tensor, n model.Norm, w model.Matrix) ([][]float32, error) {
+	rows := len(b.step.logits)
+	if rows == 0 {
+		_, err := b.flush(0)
+		return nil, err
+	}
+	t, m := x.(*tensor), w.(*matrix)
+	b.prepare(rows, t.width, m)
+	b.normalise(t.buf.ptr, n, stage(b, b.step.logits))
+	b.multiply(model.Linear{W: m}, b.reserve(&b.output, 4*int64(rows)*int64(m.rows)), 0)
+	return b.fetch(rows, m.rows)
+}
+
+// fetch runs the step and returns the output's rows.
+func (b *Backend) fetch(rows, width int) ([][]float32, error) {
+	all, err := b.flush(rows * width)
+	if err != nil {
+		return nil, err
+	}
+	b.rows = b.rows[:0]
+	for r := range rows {
+		b.rows = append(b.rows, all[r*width:(r+1)*width])
+	}
+	return b.rows, nil
+}

@@ -1,0 +1,168 @@
+//go:build cuda && cgo
+
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"unsafe"
+
+	"ragd/inference/cuda/cudrv"
+	"ragd/inference/model"
+	"ragd/inference/quant"
+)
+
+// ErrLoad says that weights or sizes handed to the backend do not fit it.
+var ErrLoad = errors.New("cuda: cannot load")
+
+// matrix is a weight matrix on the device.
+type matrix struct {
+	rows, cols int
+	bytes      int64
+	quantized  bool
+	weights    [5]cudrv.Ptr      // codes, d, m, s, ms
+	products   [3]cudrv.Function // for 1, up to 4 and more rows of activations
+	embed      cudrv.Function
+}
+
+func (m *matrix) Rows() int    { return m.rows }
+func (m *matrix) Cols() int    { return m.cols }
+func (m *matrix) Bytes() int64 { return m.bytes }
+
+// LoadMatrix copies a weight matrix to the device.
+func (b *Backend) LoadMatrix(t quant.Type, rows, cols int, data []byte, _ model.Use) (model.Matrix, error) {
+	rowBytes, err := t.RowBytes(cols)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrLoad, err)
+	}
+	if rows < 1 || cols < 1 || rows > math.MaxInt32 || len(data)/rowBytes != rows || len(data)%rowBytes != 0 {
+		return nil, fmt.Errorf("%w: %d bytes are not %d rows of %d", ErrLoad, len(data), rows, rowBytes)
+	}
+	p, err := pack(t, rows, cols, data)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrLoad, err)
+	}
+	m := &matrix{rows: rows, cols: cols, bytes: int64(len(p.data)), quantized: p.format.bits > 0}
+	at, err := b.upload(p.data)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %d × %d %s: %w", ErrLoad, rows, cols, t, err)
+	}
+	m.weights = [5]cudrv.Ptr{at, at + cudrv.Ptr(p.d), at + cudrv.Ptr(p.m), at + cudrv.Ptr(p.s), at + cudrv.Ptr(p.ms)}
+	return m, b.device.Do(func() error { return b.findFor(m, p.format.name) })
+}
+
+// findFor looks up the kernels of a format.
+func (b *Backend) findFor(m *matrix, name string) (err error) {
+	for i, columns := range []string{"1", "4", "8"} {
+		if m.products[i], err = b.find("product_" + name + "_" + columns); err != nil {
+			return err
+		}
+	}
+	m.embed, err = b.find("embed_" + name)
+	return err
+}
+
+// upload copies data to memory of its own.
+func (b *Backend) upload(data []byte) (cudrv.Ptr, error) {
+	p, err := b.alloc(int64(len(data)))
+	if err != nil {
+		return 0, err
+	}
+	return p, b.device.Do(func() error { return cudrv.Upload(p, data) })
+}
+
+// vector is a float32 vector on the device.
+type vector struct {
+	ptr cudrv.Ptr
+	n   int
+}
+
+func (v *vector) Len() int { return v.n }
+
+// LoadVector copies a vector of weights to the device.
+func (b *Backend) LoadVector(v []float32) (model.Vector, error) {
+	if len(v) == 0 {
+		return nil, fmt.Errorf("%w: an empty vector", ErrLoad)
+	}
+	p, err := b.upload(bytesOf(v))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrLoad, err)
+	}
+	return &vector{p, len(v)}, nil
+}
+
+// ptrOf is a vector's address; no vector has none.
+func ptrOf(v model.Vector) cudrv.Ptr {
+	if v == nil {
+		return 0
+	}
+	return v.(*vector).ptr
+}
+
+func bytesOf(v []float32) []byte {
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(v))), 4*len(v))
+}
+
+func floatsOf(v []byte) []float32 {
+	return unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(v))), len(v)/4)
+}
+
+// tensor is activations.
+type tensor struct {
+	width int
+	buf   buffer
+}
+
+func (t *tensor) Width() int { return t.width }
+
+// NewTensor makes activations that follow the rows of the step.
+func (b *Backend) NewTensor(width int) (model.Tensor, error) {
+	if width < 1 {
+		return nil, fmt.Errorf("%w: activations of width %d", ErrLoad, width)
+	}
+	t := &tensor{width: width}
+	b.tensors = append(b.tensors, t)
+	return t, nil
+}
+
+// resize makes t hold rows × width values.
+func (b *Backend) resize(t *tensor, rows, width int) cudrv.Ptr {
+	t.width = width
+	return b.reserve(&t.buf, 4*int64(rows)*int64(width))
+}
+
+// cache is a paged KV cache: keys, then values, a block of one layer and head holding
+// BlockTokens positions that follow each other.
+type cache struct {
+	shape        model.CacheShape
+	bytes        int64
+	keys, values cudrv.Ptr
+}
+
+func (c *cache) Bytes() int64 { return c.bytes }
+
+// maxHeadDim is the largest head that attention takes: a thread for each dimension.
+const maxHeadDim = 256
+
+// NewCache reserves the whole cache in half precision.
+func (b *Backend) NewCache(s model.CacheShape) (model.Cache, error) {
+	size := 2.0 * float64(s.Layers) * float64(s.Blocks) * model.BlockTokens * float64(s.KVHeads) * float64(s.HeadDim) * 2
+	if s.Layers < 1 || s.Blocks < 1 || s.KVHeads < 1 || s.HeadDim < 1 || size > math.MaxInt/2 || s.Blocks > math.MaxInt32/model.BlockTokens {
+		return nil, fmt.Errorf("%w: KV cache of %d layers × %d blocks × %d heads × %d", ErrLoad, s.Layers, s.Blocks, s.KVHeads, s.HeadDim)
+	}
+	if s.HeadDim > maxHeadDim || s.HeadDim%2 != 0 {
+		return nil, fmt.Errorf("%w: heads of %d dimensions (even, up to %d)", ErrLoad, s.HeadDim, maxHeadDim)
+	}
+	p, err := b.alloc(int64(size))
+	if err != nil {
+		return nil, fmt.Errorf("%w: KV cache: %w", ErrLoad, err)
+	}
+	return &cache{shape: s, bytes: int64(size), keys: p, values: p + cudrv.Ptr(size/2)}, nil
+}
+
+// layer is where the keys and values of a layer begin.
+func (c *cache) layer(l int) (keys, values cudrv.Ptr) {
+	at := cudrv.Ptr(l * c.shape.Blocks * c.shape.KVHeads * model.BlockTokens * c.shape.HeadDim * 2)
+	return c.keys + at, c.values + at
+}

@@ -1,0 +1,89 @@
+//go:build cuda && cgo
+
+package cuda
+
+import (
+	"ragd/inference/cuda/cudrv"
+	"ragd/inference/model"
+)
+
+// input is what products read: float32 rows, and the same quantised. Each form is
+// made only when a weight matrix reads it.
+type input struct {
+	floats, q, d, s buffer
+	rows, cols      int
+	to              [4]cudrv.Ptr // the forms in use; 0: not made
+}
+
+// prepare sizes the input for the matrices that will read it.
+func (b *Backend) prepare(rows, cols int, readers ...*matrix) {
+	in := &b.input
+	in.rows, in.cols, in.to = rows, cols, [4]cudrv.Ptr{}
+	n := int64(rows) * int64(cols)
+	for _, m := range readers {
+		if !m.quantized {
+			in.to[0] = b.reserve(&in.floats, 4*n)
+			continue
+		}
+		in.to[1], in.to[2], in.to[3] = b.reserve(&in.q, n), b.reserve(&in.d, n/8), b.reserve(&in.s, n/8)
+	}
+}
+
+const rowThreads = 128
+
+// normalise makes the norm of x (or of the rows that index lists) the input.
+func (b *Backend) normalise(x cudrv.Ptr, n model.Norm, index cudrv.Ptr) {
+	in := &b.input
+	b.launch(b.kernels["norm_rows"], cudrv.Grid{X: in.rows, Y: 1, Z: 1, Threads: rowThreads}).
+		ptrs(in.to[:]...).ptrs(x, index, ptrOf(n.Gain), ptrOf(n.Shift)).floats(n.Eps).ints(in.cols)
+}
+
+// normInPlace is x = n(x).
+func (b *Backend) normInPlace(x cudrv.Ptr, width int, n model.Norm) {
+	b.launch(b.kernels["norm_rows"], cudrv.Grid{X: b.step.rows, Y: 1, Z: 1, Threads: rowThreads}).
+		ptrs(x, 0, 0, 0, x, 0, ptrOf(n.Gain), ptrOf(n.Shift)).floats(n.Eps).ints(width)
+}
+
+// The activations of kernel activate_rows.
+const (
+	actSiLU = iota
+	actGELUTanh
+	actGELU
+	actTanh
+)
+
+// activate makes act(gate)·up the input; without up, act(gate).
+func (b *Backend) activate(act int, gate, up cudrv.Ptr) {
+	b.activateTo(b.input.to, act, gate, up, b.input.rows, b.input.cols)
+}
+
+func (b *Backend) activateTo(to [4]cudrv.Ptr, act int, gate, up cudrv.Ptr, rows, width int) {
+	b.launch(b.kernels["activate_rows"], cudrv.Grid{X: rows, Y: ceil(width, 4*rowThreads), Z: 1, Threads: rowThreads}).
+		ptrs(to[:]...).ptrs(gate, up).ints(act, width)
+}
+
+const (
+	productWarps = 4 // weight rows of a thread block
+	columnTile   = 8 // rows of activations of a thread block at the most
+)
+
+// multiply is W·input + b for every row of the input: stored in dst, and added to
+// sum, where they are given. Both have W's rows as their width.
+func (b *Backend) multiply(w model.Linear, dst, sum cudrv.Ptr) {
+	m, in := w.W.(*matrix), &b.input
+	variant, columns := 2, columnTile
+	switch {
+	case in.rows == 1:
+		variant, columns = 0, 1
+	case in.rows <= 4:
+		variant, columns = 1, 4
+	}
+	p := b.launch(m.products[variant], cudrv.Grid{X: ceil(m.rows, productWarps), Y: ceil(in.rows, columns), Z: 1, Threads: 32 * productWarps}).
+		ptrs(m.weights[:]...)
+	if m.quantized {
+		p.ptrs(in.to[1:]...)
+	} else {
+		p.ptrs(in.to[0])
+	}
+	p.ptrs(ptrOf(w.B), dst, sum).ints(m.rows, m.rows, m.cols, in.rows)
+}
