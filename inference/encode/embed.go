@@ -40,7 +40,7 @@ func (e *Encoder) EmbedPassages(ctx context.Context, texts []string) ([]Embeddin
 func (e *Encoder) embed(ctx context.Context, prefix string, texts []string, results []Embedding, urgent bool) error {
 	inputs := e.tokenize(prefix, texts, results)
 	for rest := inputs; len(rest) > 0; {
-		n := e.take(rest)
+		n := take(rest, e.batch)
 		if err := e.pass(ctx, rest[:n], results, urgent); err != nil {
 			return err
 		}
@@ -59,6 +59,7 @@ func (e *Encoder) embed(ctx context.Context, prefix string, texts []string, resu
 type input struct {
 	index  int
 	tokens []int32
+	second int // where the second segment of a pair begins
 }
 
 // tokenize returns the texts that fit, longest first, so that a batch holds texts
@@ -76,19 +77,23 @@ func (e *Encoder) tokenize(prefix string, texts []string, results []Embedding) [
 			results[i].Err = &TextError{Index: i, Tokens: len(tokens), Max: e.MaxTokens(), Err: ErrTooLong}
 			continue
 		}
-		inputs = append(inputs, input{i, tokens})
+		inputs = append(inputs, input{index: i, tokens: tokens})
 	}
-	slices.SortStableFunc(inputs, func(a, b input) int { return cmp.Compare(len(b.tokens), len(a.tokens)) })
+	longestFirst(inputs)
 	return inputs
+}
+
+func longestFirst(inputs []input) {
+	slices.SortStableFunc(inputs, func(a, b input) int { return cmp.Compare(len(b.tokens), len(a.tokens)) })
 }
 
 // visible reports whether a character leaves something to encode.
 func visible(r rune) bool { return unicode.IsGraphic(r) && !unicode.IsSpace(r) }
 
-// take is the number of inputs that make the next batch.
-func (e *Encoder) take(inputs []input) int {
+// take is the number of inputs that make the next batch of at most limit tokens.
+func take(inputs []input, limit int) int {
 	n, tokens := 0, 0
-	for n < len(inputs) && (n == 0 || tokens+len(inputs[n].tokens) <= e.batch) {
+	for n < len(inputs) && (n == 0 || tokens+len(inputs[n].tokens) <= limit) {
 		tokens += len(inputs[n].tokens)
 		n++
 	}

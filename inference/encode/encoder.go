@@ -1,6 +1,6 @@
-// Package encode turns texts into vectors: it tokenises, packs texts of like
-// length into batches without padding, and runs them through an encoder of
-// package model.
+// Package encode turns texts into vectors, and pairs of question and passage into
+// scores: it tokenises, packs texts of like length into batches without padding,
+// and runs them through an encoder of package model.
 package encode
 
 import (
@@ -54,27 +54,43 @@ type Embedding struct {
 // still does. Errors are those of the packages model, gguf, safetensors and
 // tokenizer.
 func Open(ctx context.Context, path string, ops model.Ops, cfg Config) (*Encoder, error) {
+	m, t, err := open(ctx, path, ops, &cfg)
+	if err != nil {
+		return nil, err
+	}
+	e := &Encoder{model: m, config: m.Config(), tokens: t, batch: cfg.BatchTokens}
+	if e.config.Pooling != model.PoolMean && e.config.Pooling != model.PoolCLS {
+		return nil, fmt.Errorf("%w: %s makes no embeddings (pooling %d)", model.ErrConfig, path, e.config.Pooling)
+	}
+	e.id = e.identity()
+	return e, nil
+}
+
+// open loads a model with its tokenizer, fills in cfg and holds the tokenizer to
+// the model.
+func open(ctx context.Context, path string, ops model.Ops, cfg *Config) (*model.BERT, tokenizer.Tokenizer, error) {
 	if cfg.BatchTokens < 0 {
-		return nil, fmt.Errorf("encode: batches of %d tokens", cfg.BatchTokens)
+		return nil, nil, fmt.Errorf("encode: batches of %d tokens", cfg.BatchTokens)
 	}
 	if cfg.BatchTokens == 0 {
 		cfg.BatchTokens = defaultBatchTokens
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("open model: %w", err)
+		return nil, nil, fmt.Errorf("open model: %w", err)
 	}
-	open := openFile
+	load := openFile
 	if info.IsDir() {
-		open = openFolder
+		load = openFolder
 	}
-	m, t, err := open(ctx, path, ops)
+	m, t, err := load(ctx, path, ops)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	e := &Encoder{model: m, config: m.Config(), tokens: t, batch: cfg.BatchTokens}
-	e.id = e.identity()
-	return e, e.check()
+	if n := m.Config().Vocab; t.Size() > n {
+		return nil, nil, fmt.Errorf("%w: %s: the tokenizer has %d tokens, the model %d", model.ErrConfig, path, t.Size(), n)
+	}
+	return m, t, nil
 }
 
 func openFile(ctx context.Context, path string, ops model.Ops) (*model.BERT, tokenizer.Tokenizer, error) {
@@ -123,14 +139,6 @@ func folderTokenizer(dir string) (tokenizer.Tokenizer, error) {
 		return nil, err
 	}
 	return tokenizer.FromVocabTxt(data, config)
-}
-
-// check holds the tokenizer to the model.
-func (e *Encoder) check() error {
-	if e.tokens.Size() > e.config.Vocab {
-		return fmt.Errorf("%w: the tokenizer has %d tokens, the model %d", model.ErrConfig, e.tokens.Size(), e.config.Vocab)
-	}
-	return nil
 }
 
 // identity names weights and recipe: the model's name and a hash of what changes

@@ -15,6 +15,10 @@ var (
 	ErrNotFinite = errors.New("the model gave a vector that is no number")
 )
 
+// ErrNoHead says that a model cannot score pairs: it has no classification head
+// with one output.
+var ErrNoHead = errors.New("the model is no reranker")
+
 // TextError says which text of a call could not be encoded and why.
 type TextError struct {
 	// Index is the text's place in the call.

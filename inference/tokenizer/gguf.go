@@ -198,6 +198,9 @@ func (g *ggufVocabulary) unigram() (Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s := &v.special; s.AddBOS && s.AddEOS {
+		s.Pair = robertaJoint(s.BOS, s.EOS, s.SEP)
+	}
 	return newUnigram(v, scores, cfg)
 }
 
@@ -238,6 +241,7 @@ func (g *ggufVocabulary) wordPiece() (Tokenizer, error) {
 		special.EOS = special.SEP
 	}
 	special.BOS, special.AddBOS, special.AddEOS = special.CLS, special.CLS >= 0, special.EOS >= 0
+	special.Pair = bertJoint(special.CLS, special.EOS)
 	v, err := newVocabulary(g.tokens, g.kinds, special, func(id int) []byte { return wordBytes(g.tokens[id]) })
 	if err != nil {
 		return nil, err

@@ -36,6 +36,9 @@ type addedToken struct {
 	ID      int32  `json:"id"`
 	Content string `json:"content"`
 	Special bool   `json:"special"`
+	// LStrip and RStrip take the white space before and behind the token away.
+	LStrip bool `json:"lstrip"`
+	RStrip bool `json:"rstrip"`
 }
 
 // tokenizerConfig is tokenizer_config.json.
@@ -208,5 +211,10 @@ func (f *jsonFile) vocabulary(piece func(id int) []byte) (vocabulary, error) {
 		return vocabulary{}, err
 	}
 	v.setEndOfGeneration(named)
+	for _, a := range f.file.AddedTokens {
+		if a.LStrip || a.RStrip {
+			v.strips[a.ID] = strip{left: a.LStrip, right: a.RStrip}
+		}
+	}
 	return v, nil
 }

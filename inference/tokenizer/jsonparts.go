@@ -36,6 +36,7 @@ type component struct {
 	Lowercase   bool  `json:"lowercase"`
 
 	Single        []templatePart           `json:"single"`
+	Pair          []templatePart           `json:"pair"`
 	SpecialTokens map[string]templateToken `json:"special_tokens"`
 	Sep           processorToken           `json:"sep"`
 	Cls           processorToken           `json:"cls"`

@@ -2,10 +2,15 @@ package tokenizer
 
 import "fmt"
 
+// templatePart is a token or one of the two texts, A and B.
 type templatePart struct {
-	Special *struct {
-		ID string `json:"id"`
-	} `json:"SpecialToken"`
+	Special  *templateID `json:"SpecialToken"`
+	Sequence *templateID `json:"Sequence"`
+}
+
+type templateID struct {
+	ID   string `json:"id"`
+	Type int    `json:"type_id"`
 }
 
 type templateToken struct {
@@ -26,8 +31,13 @@ func (f *jsonFile) applyTemplate(s *Special) error {
 			continue
 		case "TemplateProcessing":
 			before, after, err = p.around()
-		case "BertProcessing", "RobertaProcessing":
+			s.Pair = p.joint()
+		case "BertProcessing":
 			before, after = p.Cls.id(), p.Sep.id()
+			s.Pair = bertJoint(before, after)
+		case "RobertaProcessing":
+			before, after = p.Cls.id(), p.Sep.id()
+			s.Pair = robertaJoint(before, after, after)
 		default:
 			err = fmt.Errorf("%w: post-processor %s", ErrUnsupported, p.Type)
 		}

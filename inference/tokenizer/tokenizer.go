@@ -33,6 +33,9 @@ type Special struct {
 	// AddBOS and AddEOS say whether a raw sequence (no chat template) starts
 	// with BOS and ends with EOS.
 	AddBOS, AddEOS bool
+	// Pair is how two texts become one sequence; nil where the vocabulary does
+	// not say.
+	Pair *Joint
 	// EndOfGeneration are the ids that end an answer (EOS, end of turn).
 	EndOfGeneration []int32
 }

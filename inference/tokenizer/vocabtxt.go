@@ -34,6 +34,7 @@ func FromVocabTxt(data, config []byte) (Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
+	v.special.Pair = bertJoint(v.special.CLS, v.special.SEP)
 	return newWordPiece(v, f.configuredBERT())
 }
 

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
+	"unicode"
 )
 
 // Errors that loading a vocabulary can give; they are wrapped with what was
@@ -43,7 +45,11 @@ type vocabulary struct {
 
 	userDefined *matcher // found in any text before the algorithm runs
 	scaffold    *matcher // the same and the control and unknown tokens
+	strips      map[int32]strip
 }
+
+// strip says on which sides of a token found by its spelling white space goes.
+type strip struct{ left, right bool }
 
 // newVocabulary checks and indexes tokens. piece gives the bytes of a token
 // that is neither control nor unknown.
@@ -58,7 +64,7 @@ func newVocabulary(spellings []string, kinds []kind, special Special, piece func
 	if err := v.checkSpecial(); err != nil {
 		return vocabulary{}, err
 	}
-	v.ids = make(map[string]int32, len(spellings))
+	v.ids, v.strips = make(map[string]int32, len(spellings)), map[int32]strip{}
 	v.ends = make([]uint32, len(spellings))
 	for id, s := range spellings {
 		if _, dup := v.ids[s]; !dup && s != "" {
@@ -103,6 +109,11 @@ func (v *vocabulary) checkSpecial() error {
 	for _, r := range roles {
 		if r.id < -1 || int(r.id) >= len(v.spellings) {
 			return fmt.Errorf("%w: %s is id %d, the vocabulary has %d", ErrMalformed, r.name, r.id, len(v.spellings))
+		}
+	}
+	for _, id := range s.Pair.ids() {
+		if id < 0 || int(id) >= len(v.spellings) {
+			return fmt.Errorf("%w: pairs are joined by id %d, the vocabulary has %d", ErrMalformed, id, len(v.spellings))
 		}
 	}
 	if s.AddBOS && s.BOS < 0 {
@@ -151,19 +162,33 @@ type plainEncoder interface {
 	encodePlain(dst []int32, text string, starts bool) []int32
 }
 
+func (s strip) apply(before, behind string) (string, string) {
+	if s.left {
+		before = strings.TrimRightFunc(before, unicode.IsSpace)
+	}
+	if s.right {
+		behind = strings.TrimLeftFunc(behind, unicode.IsSpace)
+	}
+	return before, behind
+}
+
 // encode cuts text at the tokens that m finds and gives what lies between to e.
 func (v *vocabulary) encode(dst []int32, text string, m *matcher, e plainEncoder) []int32 {
 	starts := len(dst) == 0 || v.Control(dst[len(dst)-1])
 	for text != "" {
 		start, length, id := m.next(text)
-		if start > 0 {
-			dst = e.encodePlain(dst, text[:start], starts)
+		plain, rest := text[:start], text[start+length:]
+		if length > 0 {
+			plain, rest = v.strips[id].apply(plain, rest)
+		}
+		if plain != "" {
+			dst = e.encodePlain(dst, plain, starts)
 		}
 		if length == 0 {
 			break
 		}
 		dst = append(dst, id)
-		text = text[start+length:]
+		text = rest
 		starts = true
 	}
 	return dst
