@@ -1,11 +1,12 @@
 // The latency page: takes finished requests from the server every two seconds
 // and draws what the filters leave.
 import { columns, scatter, strip, waterfall } from "./charts.js";
-import { cohorts, fit, histogram, overTime, percentile, sorted, stageMeans, stageMS, stages } from "./stats.js";
+import { binOf, cohorts, fit, histogram, overTime, percentile, sorted, stageMeans, stageMS, stages } from "./stats.js";
 import { words } from "./text.js";
 
 const maxRows = 10000; // as many as the server keeps
 const maxDots = 1500; // drawn in a scatter; the line is fitted through all
+const bins = 36; // of a tile's distribution
 const fewest = 8; // values that make a distribution worth drawing
 const pollMS = 2000;
 
@@ -163,11 +164,10 @@ function draw() {
 function tiles(windowed) {
   const tile = (name, sub, values) => {
     const s = sorted(values), p = (q) => percentile(s, q), p95 = p(95);
-    const bins = 36, marked = s.length > 1 ? histogram([s[0], p95, s.at(-1)], bins).lastIndexOf(1, bins - 2) : bins;
     return el("div", { class: "card tile" }, el("h2", {}, name), el("p", { class: "sub" }, sub),
       el("p", { class: "big" }, duration(p(50)), el("small", {}, "p50")),
       el("p", { class: "rest" }, el("span", {}, el("b", {}, duration(p95)), " p95"), el("span", {}, el("b", {}, duration(p(99))), " p99")),
-      s.length >= fewest ? strip(histogram(s, bins), Math.max(1, marked)) : null);
+      s.length >= fewest ? strip(histogram(s, bins), binOf(p95, s, bins)) : null);
   };
   const sum = (f) => windowed.reduce((a, r) => a + f(r), 0), bad = windowed.filter((r) => !completed(r)).length;
   const input = sum((r) => r.input_tokens);
@@ -240,7 +240,7 @@ function slow() {
   const a = stageMeans(c.slow), b = stageMeans(c.typical), sum = (m) => stages.reduce((x, s) => x + m[s], 0), max = Math.max(sum(a), sum(b));
   const bar = (m) => stackedRow(stages.map((s) => ({ class: `s-${s}`, value: m[s], title: `${stageName(s)} ${exact(m[s])}` })), max);
   const most = stages.reduce((x, s) => (a[s] - b[s] > a[x] - b[x] ? s : x));
-  const delta = (d) => `${d > 0 ? "+" : d < 0 ? "−" : ""}${duration(Math.abs(d))}`;
+  const delta = (d) => (Math.abs(d) < 0.005 ? duration(0) : `${d > 0 ? "+" : "−"}${duration(Math.abs(d))}`);
   host.replaceChildren(
     el("p", { class: "bar-name" }, `${t("slow")} ≥ p95 (${duration(c.p95)}) · ${number(c.slow.length)}`), bar(a),
     el("p", { class: "bar-name" }, `${t("typical")} ≤ p50 (${duration(c.p50)}) · ${number(c.typical.length)}`), bar(b),

@@ -61,13 +61,16 @@ export function overTime(rows, n) {
   return { step, buckets };
 }
 
-// histogram counts values into n bins of equal width on a logarithmic axis.
+// binOf is the bin of v among n bins of equal width on a logarithmic axis from the
+// first to the last of sorted values.
+export function binOf(v, values, n) {
+  const log = (x) => Math.log(Math.max(x, 1e-3)), lo = log(values[0]), hi = log(values.at(-1));
+  return hi > lo ? Math.min(n - 1, Math.floor(((log(v) - lo) / (hi - lo)) * n)) : n >> 1;
+}
+
+// histogram counts sorted values into those bins.
 export function histogram(values, n) {
   const bins = new Array(n).fill(0);
-  const lo = Math.log(Math.max(values[0], 1e-3)), hi = Math.log(Math.max(values[values.length - 1], 1e-3));
-  for (const v of values) {
-    const at = hi > lo ? (Math.log(Math.max(v, 1e-3)) - lo) / (hi - lo) : 0.5;
-    bins[Math.min(n - 1, Math.floor(at * n))]++;
-  }
+  for (const v of values) bins[binOf(v, values, n)]++;
   return bins;
 }
