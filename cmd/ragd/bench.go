@@ -17,7 +17,7 @@ import (
 
 func newBench(o *options) *cobra.Command {
 	cmd := &cobra.Command{Use: "bench", Short: "Measure speed: engine, embed, ask", Args: args(cobra.NoArgs)}
-	cmd.AddCommand(newBenchEngine(o), newBenchEmbed(o))
+	cmd.AddCommand(newBenchEngine(o), newBenchEmbed(o), newBenchAsk(o))
 	return cmd
 }
 

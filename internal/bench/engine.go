@@ -48,7 +48,7 @@ func RunEngine(ctx context.Context, cfg EngineConfig) (Report, error) {
 	}
 	report := Report{Commit: cfg.Commit, Machine: machine}
 	for _, name := range cfg.Tests {
-		t, err := b.test(ctx, name, machine)
+		t, err := b.test(ctx, name)
 		if errors.Is(err, errTooDeep) {
 			cfg.Progress(name + " does not fit the model's context")
 			continue
@@ -58,7 +58,24 @@ func RunEngine(ctx context.Context, cfg EngineConfig) (Report, error) {
 		}
 		report.Tests = append(report.Tests, t)
 	}
-	return report, b.close()
+	// A busy neighbour makes a machine look slow, never fast: the better of two
+	// measurements, before and after, is nearer to the truth.
+	again, err := Measure(cfg.Threads)
+	report.Machine.GBs = max(machine.GBs, again.GBs)
+	report.Machine.GOPs = max(machine.GOPs, again.GOPs)
+	b.compareToPeak(&report)
+	return report, errors.Join(err, b.close())
+}
+
+// compareToPeak fills in the shares of what the machine can do.
+func (b *engineBench) compareToPeak(r *Report) {
+	for i := range r.Tests {
+		t := &r.Tests[i]
+		if s, ok := parseShape(t.Name); ok {
+			share := b.ofPeak(s, t.Ragd.Median, r.Machine)
+			t.OfPeak = &share
+		}
+	}
 }
 
 var errTooDeep = errors.New("longer than the model's context")
@@ -107,9 +124,9 @@ func (b *engineBench) warmUp(ctx context.Context) error {
 func (b *engineBench) close() error { return b.engine.Close(context.Background()) }
 
 // test runs one test as often as asked.
-func (b *engineBench) test(ctx context.Context, name string, m Machine) (Test, error) {
+func (b *engineBench) test(ctx context.Context, name string) (Test, error) {
 	if s, ok := parseShape(name); ok {
-		return b.shape(ctx, name, s, m)
+		return b.shape(ctx, name, s)
 	}
 	measure, unit := b.self(name), "tok/s"
 	if name == "warm_prefix" {
@@ -131,7 +148,7 @@ func (b *engineBench) test(ctx context.Context, name string, m Machine) (Test, e
 }
 
 // shape runs a test of llama-bench, in turn with it.
-func (b *engineBench) shape(ctx context.Context, name string, s shape, m Machine) (Test, error) {
+func (b *engineBench) shape(ctx context.Context, name string, s shape) (Test, error) {
 	if s.tokens()+1 > b.engine.Window() {
 		return Test{}, errTooDeep
 	}
@@ -150,10 +167,7 @@ func (b *engineBench) shape(ctx context.Context, name string, s shape, m Machine
 		}
 		p.add(ours, theirs)
 	}
-	t := p.test(name, "tok/s")
-	share := b.ofPeak(s, t.Ragd.Median, m)
-	t.OfPeak = &share
-	return t, nil
+	return p.test(name, "tok/s"), nil
 }
 
 // f16Bytes is the size of a cached element.
