@@ -107,7 +107,7 @@ func newTracers(ctx context.Context, cfg Config, res *resource.Resource, flow *s
 	case exporting("OTEL_TRACES_EXPORTER", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"):
 		exp, err := autoexport.NewSpanExporter(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("telemetry: span exporter: %w", err)
+			return nil, fmt.Errorf("telemetry: span exporter (OTEL_TRACES_EXPORTER is %q): %w", os.Getenv("OTEL_TRACES_EXPORTER"), err)
 		}
 		if !autoexport.IsNoneSpanExporter(exp) {
 			opts = append(opts, sdktrace.WithSpanProcessor(flow.batching(exp)))
@@ -125,7 +125,7 @@ func newMeters(ctx context.Context, reg *prometheus.Registry, res *resource.Reso
 	if exporting("OTEL_METRICS_EXPORTER", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT") {
 		reader, err := autoexport.NewMetricReader(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("telemetry: metric exporter: %w", err)
+			return nil, fmt.Errorf("telemetry: metric exporter (OTEL_METRICS_EXPORTER is %q): %w", os.Getenv("OTEL_METRICS_EXPORTER"), err)
 		}
 		if !autoexport.IsNoneMetricReader(reader) {
 			opts = append(opts, sdkmetric.WithReader(reader))

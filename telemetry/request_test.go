@@ -1,0 +1,202 @@
+package telemetry
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+)
+
+// rig is telemetry whose spans and log lie in memory.
+type rig struct {
+	*Telemetry
+	spans *tracetest.InMemoryExporter
+	log   *strings.Builder
+}
+
+func newRig(t *testing.T, content bool) *rig {
+	t.Helper()
+	r := &rig{spans: tracetest.NewInMemoryExporter(), log: &strings.Builder{}}
+	tel, err := New(t.Context(), Config{Version: "1.2.3", SpanExporter: r.spans, RecordContent: content}, slog.New(slog.NewJSONHandler(r.log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Telemetry = tel
+	t.Cleanup(func() {
+		if err := tel.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// TestCancelledIsChargedToItsStage: a generation that ends early was in one stage
+// and its time, to the end, is that stage's.
+func TestCancelledIsChargedToItsStage(t *testing.T) {
+	base := time.Now()
+	at := func(ms int) time.Time { return base.Add(time.Duration(ms) * time.Millisecond) }
+	for _, c := range []struct {
+		name                   string
+		times                  EngineTimes
+		queue, prefill, decode int // ms
+		spans                  string
+	}{
+		{"never submitted", EngineTimes{}, 0, 0, 0, ""},
+		{"queue", EngineTimes{Submitted: at(10)}, 90, 0, 0, "queue"},
+		{"prefill", EngineTimes{Submitted: at(10), Scheduled: at(30)}, 20, 70, 0, "queue prefill"},
+		{"decode", EngineTimes{Submitted: at(10), Scheduled: at(30), FirstToken: at(60), OutputTokens: 5}, 20, 30, 40, "queue prefill decode"},
+		{"whole", EngineTimes{Submitted: at(10), Scheduled: at(30), FirstToken: at(60), Last: at(80), OutputTokens: 5}, 20, 30, 20, "queue prefill decode"},
+		{"one token", EngineTimes{Submitted: at(10), Scheduled: at(30), FirstToken: at(60), Last: at(60), OutputTokens: 1}, 20, 30, 0, "queue prefill decode"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRig(t, false)
+			ctx, req := r.Begin(t.Context(), "POST /ask", base)
+			chat, end := req.Chat(ctx, "m")
+			req.Generation(chat, c.times, at(100))
+			end(context.Canceled)
+			got := req.Timings(at(100))
+			for stage, want := range map[Stage]int{StageQueue: c.queue, StagePrefill: c.prefill, StageDecode: c.decode} {
+				if d := got.Stage(stage); d != time.Duration(want)*time.Millisecond {
+					t.Errorf("%s took %v, want %d ms", stage, d, want)
+				}
+			}
+			if hasFirst := got.LLMTTFT != 0; hasFirst != !c.times.FirstToken.IsZero() {
+				t.Errorf("llm_ttft %v", got.LLMTTFT)
+			}
+			if hasPace := got.TPOT != 0; hasPace != (c.times.OutputTokens >= 2) {
+				t.Errorf("tpot %v of %d tokens", got.TPOT, c.times.OutputTokens)
+			}
+			var names []string
+			for _, s := range r.spans.GetSpans() {
+				if s.Name != "chat m" {
+					names = append(names, s.Name)
+				}
+			}
+			if strings.Join(names, " ") != c.spans {
+				t.Errorf("spans %v, want %q", names, c.spans)
+			}
+			req.End(ctx, got, Summary{Outcome: Cancelled})
+		})
+	}
+}
+
+func TestFirstWriteCountsOnce(t *testing.T) {
+	r := newRig(t, false)
+	base := time.Now()
+	_, req := r.Begin(t.Context(), "POST /ask", base)
+	if got := req.Timings(base.Add(time.Second)).TTFT; got != 0 {
+		t.Errorf("nothing was written, ttft is %v", got)
+	}
+	req.FirstWrite(base.Add(40 * time.Millisecond))
+	req.FirstWrite(base.Add(90 * time.Millisecond))
+	if got := req.Timings(base.Add(time.Second)).TTFT; got != 40*time.Millisecond {
+		t.Errorf("ttft %v", got)
+	}
+}
+
+// TestSpansAreTheTimings: every span of a request ends, has the times of the
+// ledger, and hangs where DESIGN §5 says.
+func TestSpansAreTheTimings(t *testing.T) {
+	r := newRig(t, false)
+	oneQuestion(r.Telemetry)
+	spans := r.spans.GetSpans()
+	names := map[string]string{}
+	for _, s := range spans {
+		names[s.SpanContext.SpanID().String()] = s.Name
+	}
+	got := map[string]string{}
+	for _, s := range spans {
+		got[s.Name] = names[s.Parent.SpanID().String()]
+		if s.EndTime.Before(s.StartTime) || s.EndTime.IsZero() {
+			t.Errorf("%s runs from %v to %v", s.Name, s.StartTime, s.EndTime)
+		}
+	}
+	want := map[string]string{
+		"POST /ask": "", "pack": "POST /ask", "retrieval default": "POST /ask", "embeddings embedder": "retrieval default", "dense": "retrieval default",
+		"lexical": "retrieval default", "fuse": "retrieval default", "rerank best-sentence": "POST /ask", "chat model": "POST /ask",
+		"render": "chat model", "queue": "chat model", "prefill": "chat model", "decode": "chat model",
+	}
+	for name, parent := range want {
+		if p, ok := got[name]; !ok || p != parent {
+			t.Errorf("%s hangs below %q, want %q", name, p, parent)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("spans %v", got)
+	}
+}
+
+// TestContentIsOffByDefault, and on when the operator says so.
+func TestContentIsOffByDefault(t *testing.T) {
+	for _, on := range []bool{false, true} {
+		r := newRig(t, on)
+		ctx, req := r.Begin(t.Context(), "POST /ask", time.Now())
+		req.End(ctx, req.Timings(time.Now()), Summary{Outcome: Answered, Question: "secret question", Answer: "secret answer"})
+		recorded := fmt.Sprint(r.spans.GetSpans())
+		if strings.Contains(recorded, "secret question") != on || strings.Contains(recorded, "secret answer") != on {
+			t.Errorf("recording %v: %s", on, recorded)
+		}
+		if strings.Contains(r.log.String(), "secret") {
+			t.Errorf("the log holds content: %s", r.log)
+		}
+	}
+}
+
+// TestOutcomes: root span and log row say how it ended; only what is the server's
+// fault is an error.
+func TestOutcomes(t *testing.T) {
+	for outcome, failed := range map[Outcome]bool{
+		Answered: false, Refused: false, Rejected: false, Cancelled: false, TimedOut: true, Failed: true,
+	} {
+		r := newRig(t, false)
+		ctx, req := r.Begin(t.Context(), "POST /ask", time.Now())
+		req.End(ctx, req.Timings(time.Now()), Summary{ID: "ask_1", Outcome: outcome, ErrorCode: "code", InputTokens: 7})
+		root := r.spans.GetSpans()[0]
+		if got := root.Status.Code.String() == "Error"; got != failed {
+			t.Errorf("%s: the span's status is %v", outcome, root.Status)
+		}
+		var row map[string]any
+		if err := json.Unmarshal([]byte(r.log.String()), &row); err != nil {
+			t.Fatal(err)
+		}
+		if row["outcome"] != string(outcome) || row["msg"] != "query" || row["input_tokens"] != 7.0 ||
+			row["trace_id"] != root.SpanContext.TraceID().String() || row["span_id"] != root.SpanContext.SpanID().String() {
+			t.Errorf("%s: log row %v", outcome, row)
+		}
+	}
+}
+
+// TestErrorTypesAreFew: an error's text never becomes a label.
+func TestErrorTypesAreFew(t *testing.T) {
+	for err, want := range map[error]string{
+		context.Canceled: "cancelled", fmt.Errorf("x: %w", context.DeadlineExceeded): "timeout", errors.New("user 42 said no"): "error",
+	} {
+		if got := errorType(err); got != want {
+			t.Errorf("%v: %q, want %q", err, got, want)
+		}
+	}
+}
+
+// TestTraceOfTheCaller: a request joins the trace that the caller is in.
+func TestTraceOfTheCaller(t *testing.T) {
+	r := newRig(t, false)
+	const trace = "0af7651916cd43dd8448eb211c80319c"
+	ctx := Propagator().Extract(t.Context(), carrier{"traceparent": "00-" + trace + "-b7ad6b7169203331-01"})
+	ctx, req := r.Begin(ctx, "POST /ask", time.Now())
+	req.End(ctx, req.Timings(time.Now()), Summary{Outcome: Answered})
+	if req.TraceID() != trace || r.spans.GetSpans()[0].Parent.SpanID().String() != "b7ad6b7169203331" {
+		t.Errorf("trace %s", req.TraceID())
+	}
+}
+
+type carrier map[string]string
+
+func (c carrier) Get(k string) string { return c[k] }
+func (c carrier) Set(k, v string)     { c[k] = v }
+func (c carrier) Keys() []string      { return nil }
