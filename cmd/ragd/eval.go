@@ -68,8 +68,8 @@ func (f evalFlags) check() error {
 	switch {
 	case f.half != "all" && f.half != "even" && f.half != "odd":
 		return fmt.Errorf("--half: %q is not all, even or odd", f.half)
-	case f.cut < 16:
-		return fmt.Errorf("--passage-tokens: %d is less than 16", f.cut)
+	case f.cut < 32:
+		return fmt.Errorf("--passage-tokens: %d is less than 32", f.cut)
 	case f.sel.Documents < 0 || f.sel.Every < 1:
 		return errors.New("--limit must not be negative, --every at least 1")
 	case len(f.grow) > 0 && slices.Min(f.grow) < 1:

@@ -98,4 +98,3 @@ func ExampleEachTerm() {
 	// pump: chunk 42, 1 of 1
 	// valv: chunk 41, 1 of 3
 }
-

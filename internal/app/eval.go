@@ -1,13 +1,6 @@
 package app
 
 import (
-	"context"
-	"slices"
-
-	"github.com/jackc/pgx/v5"
-	"github.com/pgvector/pgvector-go"
-
-	"ragd/ingest/store"
 	"ragd/internal/eval"
 	"ragd/rerank"
 	"ragd/retrieve/lexical"
@@ -27,61 +20,6 @@ func (a *App) EvalParts() (eval.Parts, error) {
 	return eval.Parts{
 		Embedder: a.embed, Store: a.store, Words: lexical.New(a.pool, tenant, lexical.Analyzer{}),
 		Dense: vector.New(a.pool, tenant, vector.Config{ExactBelow: a.cfg.Retrieve.ExactBelow}),
-		Fused: fused, Reranker: reranker, Reranked: a.cfg.Retrieve.TopK, Paths: a.paths, Vectors: a.vectors, Index: a.indexSize,
+		Fused: fused, Reranker: reranker, Reranked: a.cfg.Retrieve.TopK, Inside: eval.Inside{Pool: a.pool, Tenant: tenant},
 	}, nil
-}
-
-// paths names the document of each chunk of a collection.
-func (a *App) paths(ctx context.Context, collection string) (map[int64]string, error) {
-	out := map[int64]string{}
-	err := store.Read(ctx, a.pool, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, `
-			SELECT c.id, d.path
-			FROM ragd.collections l JOIN ragd.documents d ON d.collection_id = l.id JOIN ragd.chunks c ON c.document_id = d.id
-			WHERE l.tenant = $1 AND l.name = $2`, tenant, collection)
-		if err != nil {
-			return err
-		}
-		var id int64
-		var path string
-		_, err = pgx.ForEachRow(rows, []any{&id, &path}, func() error {
-			out[id] = path
-			return nil
-		})
-		return err
-	})
-	return out, err
-}
-
-// vectors gives the vector of each document's first chunk, by path.
-func (a *App) vectors(ctx context.Context, collection string) (map[string][]float32, error) {
-	out := map[string][]float32{}
-	err := store.Read(ctx, a.pool, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, `
-			SELECT d.path, v.embedding
-			FROM ragd.collections l JOIN ragd.documents d ON d.collection_id = l.id
-			JOIN ragd.chunks c ON c.document_id = d.id AND c.ordinal = 0 JOIN ragd.vectors v ON v.chunk_id = c.id
-			WHERE l.tenant = $1 AND l.name = $2`, tenant, collection)
-		if err != nil {
-			return err
-		}
-		var path string
-		var v pgvector.HalfVector
-		_, err = pgx.ForEachRow(rows, []any{&path, &v}, func() error {
-			out[path] = slices.Clone(v.Slice())
-			return nil
-		})
-		return err
-	})
-	return out, err
-}
-
-// indexSize measures the merged lists of a collection.
-func (a *App) indexSize(ctx context.Context, collection string) (n eval.IndexSize, err error) {
-	err = a.pool.QueryRow(ctx, `
-		SELECT count(DISTINCT s.id), count(p.term), coalesce(sum(octet_length(p.list)), 0)::bigint
-		FROM ragd.collections l JOIN ragd.lexical_segments s ON s.collection_id = l.id
-		JOIN ragd.lexical_postings p ON p.segment_id = s.id
-		WHERE l.tenant = $1 AND l.name = $2`, tenant, collection).Scan(&n.Segments, &n.Lists, &n.Bytes)
-	return n, err
 }

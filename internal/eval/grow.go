@@ -67,7 +67,7 @@ func Grow(ctx context.Context, set *Set, p Parts, cfg Config, n int) (*Growth, e
 	if out.PutMS, err = g.fill(ctx, n); err != nil {
 		return nil, fmt.Errorf("grow to %d chunks: %w", n, err)
 	}
-	if out.Index, err = p.Index(ctx, r.collection); err != nil {
+	if out.Index, err = p.Inside.indexSize(ctx, r.collection); err != nil {
 		return nil, err
 	}
 	for _, name := range cfg.Pipelines {
@@ -123,7 +123,7 @@ func (g *grower) load(ctx context.Context) error {
 	if g.needsVectors() {
 		g.model, g.dim = g.Embedder.Model(), g.Embedder.Dim()
 		var err error
-		if g.vectors, err = g.Vectors(ctx, g.collection); err != nil {
+		if g.vectors, err = g.Inside.vectors(ctx, g.collection); err != nil {
 			return err
 		}
 	}

@@ -42,12 +42,7 @@ type Parts struct {
 	Reranker     *rerank.Reranker
 	// Reranked is how many leading hits are reranked.
 	Reranked int
-	// Paths names the document of each chunk of a collection.
-	Paths func(ctx context.Context, collection string) (map[int64]string, error)
-	// Vectors gives the vector of each document's first chunk, by path.
-	Vectors func(ctx context.Context, collection string) (map[string][]float32, error)
-	// Index measures the lexical index of a collection.
-	Index func(ctx context.Context, collection string) (IndexSize, error)
+	Inside   Inside
 }
 
 // Config says what is run.
@@ -127,7 +122,7 @@ func newRunner(ctx context.Context, set *Set, p Parts, cfg Config) (*runner, err
 		return nil, fmt.Errorf("ingest %s: %w", set.Name, err)
 	}
 	var err error
-	if r.paths, err = r.Paths(ctx, r.collection); err != nil {
+	if r.paths, err = r.Inside.paths(ctx, r.collection); err != nil {
 		return nil, err
 	}
 	if r.needsVectors() {
@@ -270,12 +265,13 @@ func (r *runner) words(ctx context.Context, q retrieve.Query) ([]retrieve.Hit, e
 func (r *runner) rerank(ctx context.Context, q retrieve.Query, hits []retrieve.Hit, spent *stopwatch) ([]retrieve.Hit, error) {
 	n := min(r.Reranked, len(hits))
 	start := time.Now()
-	kept, drops, err := r.Reranker.Rerank(ctx, q, hits[:n])
+	ranking, err := r.Reranker.Rerank(ctx, q, hits[:n])
 	spent.add("rerank", time.Since(start))
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range drops {
+	kept := ranking.Kept
+	for _, d := range ranking.Drops {
 		kept = append(kept, d.Hit)
 	}
 	return append(kept, hits[n:]...), nil

@@ -1,0 +1,144 @@
+package eval_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"ragd/ingest"
+	"ragd/ingest/ingesttest"
+	"ragd/ingest/store"
+	"ragd/internal/eval"
+	"ragd/internal/testenv"
+	"ragd/rerank"
+	"ragd/retrieve/hybrid"
+	"ragd/retrieve/lexical"
+	"ragd/retrieve/vector"
+)
+
+// embedder encodes questions like passages and counts the passages.
+type embedder struct {
+	*ingesttest.FakeEmbedder
+	passages int
+}
+
+func (e *embedder) EmbedPassages(ctx context.Context, texts []string) ([]ingest.Embedding, error) {
+	e.passages += len(texts)
+	return e.FakeEmbedder.EmbedPassages(ctx, texts)
+}
+
+func (e *embedder) EmbedQuery(ctx context.Context, text string) ([]float32, int, error) {
+	out, err := e.FakeEmbedder.EmbedPassages(ctx, []string{text})
+	if err != nil {
+		return nil, 0, err
+	}
+	return out[0].Vector, out[0].Tokens, nil
+}
+
+func parts(t *testing.T, pool *pgxpool.Pool, e *embedder) eval.Parts {
+	t.Helper()
+	dense, words := vector.New(pool, "default", vector.Config{}), lexical.New(pool, "default", lexical.Analyzer{})
+	fused, err := hybrid.New(pool, dense, words, hybrid.DefaultConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	reranker, err := rerank.New(rerank.BestSentence{}, rerank.DefaultConfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return eval.Parts{
+		Embedder: e, Store: store.New(pool, "default", lexical.Analyzer{}), Words: words, Dense: dense, Fused: fused,
+		Reranker: reranker, Reranked: 20, Inside: eval.Inside{Pool: pool, Tenant: "default"},
+	}
+}
+
+// fleet is a set of documents about numbered ships, each with one question.
+func fleet(name string, n int) *eval.Set {
+	s := &eval.Set{Name: name}
+	for i := range n {
+		id := fmt.Sprintf("%s%d", name, i)
+		s.Documents = append(s.Documents, eval.Document{
+			ID: id, Title: "Ship " + id, Text: fmt.Sprintf("The %s ship carries cargo%d. It was built long ago. %s", name, i, strings.Repeat("It sails. ", i)),
+		})
+		s.Queries = append(s.Queries, eval.Query{ID: id, Text: fmt.Sprintf("which %s ship carries cargo%d", name, i), Gain: map[string]float64{id: 1}, Group: i})
+	}
+	return s
+}
+
+func TestRun(t *testing.T) {
+	e := &embedder{FakeEmbedder: &ingesttest.FakeEmbedder{}}
+	p := parts(t, testenv.Database(t), e)
+	cfg := eval.Config{Pipelines: eval.Pipelines, PassageTokens: 40}
+	res, err := eval.Run(t.Context(), fleet("north", 12), p, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(res.Rows) != len(eval.Pipelines) || res.Documents != 12 {
+		t.Fatalf("%+v", res)
+	}
+	for _, row := range res.Rows {
+		if row.Queries != 12 || row.Recall100 != 1 || row.NDCG10Interval[0] > row.NDCG10 || row.NDCG10Interval[1] < row.NDCG10 {
+			t.Errorf("%+v", row)
+		}
+		if (row.Pipeline == eval.Lexical || row.Pipeline == eval.Fused) && row.MRR10 != 1 {
+			t.Errorf("%s: a word that only one document holds is not found first: %+v", row.Pipeline, row.Metrics)
+		}
+		if row.Pipeline != eval.Lexical && row.MS.Dense <= 0 || row.Pipeline != eval.Dense && row.MS.Lexical <= 0 {
+			t.Errorf("%s: no time for what was searched: %+v", row.Pipeline, row.MS)
+		}
+	}
+	before := e.passages
+	if _, err := eval.Run(t.Context(), fleet("north", 12), p, cfg); err != nil || e.passages != before {
+		t.Errorf("the second run encoded %d passages (%v)", e.passages-before, err)
+	}
+}
+
+func TestUnknownPipeline(t *testing.T) {
+	p := parts(t, testenv.Database(t), &embedder{FakeEmbedder: &ingesttest.FakeEmbedder{}})
+	if _, err := eval.Run(t.Context(), fleet("north", 3), p, eval.Config{Pipelines: []string{"guess"}, PassageTokens: 40}); err == nil || !strings.Contains(err.Error(), "guess") {
+		t.Errorf("%v", err)
+	}
+}
+
+// The bounds part the questions of the corpus from those of another.
+func TestCalibrate(t *testing.T) {
+	p := parts(t, testenv.Database(t), &embedder{FakeEmbedder: &ingesttest.FakeEmbedder{}})
+	ev, err := eval.Calibrate(t.Context(), fleet("north", 8), fleet("south", 8), p, eval.Config{PassageTokens: 64})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ev.Strangers != "south" || len(ev.Bounds) == 0 {
+		t.Fatalf("%+v", ev)
+	}
+	last := map[float64]eval.Bound{}
+	for _, b := range ev.Bounds {
+		if w, ok := last[b.MinScore]; ok && (b.Answered > w.Answered || b.Refused < w.Refused) {
+			t.Errorf("a higher bound answers more: %+v after %+v", b, w)
+		}
+		last[b.MinScore] = b
+	}
+	if median := 3; ev.Own.Words[median] <= ev.Foreign.Words[median] {
+		t.Errorf("own questions share no more words: %v, %v", ev.Own.Words, ev.Foreign.Words)
+	}
+}
+
+func TestGrow(t *testing.T) {
+	p := parts(t, testenv.Database(t), &embedder{FakeEmbedder: &ingesttest.FakeEmbedder{}})
+	for _, pipelines := range [][]string{{eval.Lexical}, {eval.Dense, eval.Fused}} {
+		g, err := eval.Grow(t.Context(), fleet("north", 8), p, eval.Config{Pipelines: pipelines, PassageTokens: 64}, 600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if g.Chunks != 600 || g.Index.Segments < 1 || g.Index.Bytes <= 0 || g.PutMS <= 0 || len(g.Rows) != len(pipelines) {
+			t.Errorf("%+v", g)
+		}
+		for _, r := range g.Rows {
+			if r.P50 <= 0 || r.P95 < r.P50 {
+				t.Errorf("%+v", r)
+			}
+		}
+	}
+}
