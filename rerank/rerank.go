@@ -16,10 +16,27 @@ import (
 type Scorer interface {
 	// Name identifies the scorer in spans and explanations.
 	Name() string
-	// Score returns one score a hit, in the order given. It may fill the
-	// Sentence fields of a hit's Scores.
-	Score(ctx context.Context, q retrieve.Query, hits []retrieve.Hit) ([]float32, error)
+	// Score rates hits, which come best first with their Sentence scores filled.
+	// It may rate the leading ones alone, and may fill RerankCut of a hit's Scores.
+	Score(ctx context.Context, q retrieve.Query, hits []retrieve.Hit) (Rating, error)
 }
+
+// Rating is what a Scorer made of hits.
+type Rating struct {
+	// Scores has one score a hit, in the order given, for the leading hits.
+	Scores []float32
+	// Short says why they are fewer than the hits, where that was not meant.
+	Short Shortfall
+}
+
+// Shortfall says why a scorer rated fewer hits than it was given.
+type Shortfall string
+
+// The reasons of a Shortfall.
+const (
+	OutOfTime       Shortfall = "out_of_time"
+	QuestionTooLong Shortfall = "question_too_long"
+)
 
 // Reason says why a candidate was not kept.
 type Reason string
@@ -36,10 +53,34 @@ type Drop struct {
 	Reason Reason
 }
 
+// Ranking is the outcome of a rerank. Kept and Drops together are exactly the hits
+// given.
+type Ranking struct {
+	// Kept are the hits worth presenting, best first.
+	Kept   []retrieve.Hit
+	Drops  []Drop
+	Report Report
+}
+
+// Report tells what the scorer did.
+type Report struct {
+	Scorer string `json:"scorer"`
+	// Candidates is how many hits the scorer was given, best first, Scored how
+	// many of them it rated; the others follow in the order of the search.
+	Candidates int `json:"candidates"`
+	Scored     int `json:"scored"`
+	// Cut is how many of them were too long for the scorer and lost their end.
+	Cut   int       `json:"cut,omitempty"`
+	Short Shortfall `json:"short,omitempty"`
+}
+
 // Config tunes a Reranker.
 type Config struct {
 	// Depth is how many leading hits are scored; the rest keep their place behind.
 	Depth int
+	// Alone lets the scorer's score alone order what it scored, as is right for a
+	// cross-encoder; else it is mixed with the fused score by Share.
+	Alone bool
 	// MinEvidence is the least cosine, of the chunk or of its best sentence,
 	// that counts as evidence.
 	MinEvidence float32
@@ -85,22 +126,42 @@ func New(scorer Scorer, cfg Config) (*Reranker, error) {
 // Name is the scorer's name.
 func (r *Reranker) Name() string { return r.scorer.Name() }
 
-// Rerank returns the hits worth presenting, best first, and every other one
-// with its reason; together they are exactly the hits given.
-func (r *Reranker) Rerank(ctx context.Context, q retrieve.Query, hits []retrieve.Hit) ([]retrieve.Hit, []Drop, error) {
-	head := append([]retrieve.Hit(nil), hits[:min(r.cfg.Depth, len(hits))]...)
-	scores, err := r.scorer.Score(ctx, q, head)
+// Rerank orders hits, given best first, and drops what is not worth presenting.
+func (r *Reranker) Rerank(ctx context.Context, q retrieve.Query, hits []retrieve.Hit) (Ranking, error) {
+	ordered := append([]retrieve.Hit(nil), hits...)
+	head := ordered[:min(r.cfg.Depth, len(hits))]
+	bestSentences(q, head)
+	rating, err := r.scorer.Score(ctx, q, head)
 	if err != nil {
-		return nil, nil, fmt.Errorf("rerank with %s: %w", r.scorer.Name(), err)
+		return Ranking{}, fmt.Errorf("rerank with %s: %w", r.scorer.Name(), err)
 	}
-	mix(head, scores, r.cfg.DenseWeight, r.cfg.Share)
-	sort.SliceStable(head, func(i, j int) bool { return head[i].Scores.Rerank > head[j].Scores.Rerank })
-	ordered := append(head, hits[len(head):]...)
+	r.order(ordered, rating.Scores)
+	out := Ranking{Report: Report{Scorer: r.scorer.Name(), Candidates: len(head), Scored: len(rating.Scores), Short: rating.Short}}
 	for i := range ordered {
 		ordered[i].Scores.RerankRank = i + 1
+		if ordered[i].Scores.RerankCut > 0 {
+			out.Report.Cut++
+		}
 	}
-	kept, drops := r.cut(ordered)
-	return kept, drops, nil
+	out.Kept, out.Drops = r.cut(ordered)
+	return out, nil
+}
+
+// order sorts the leading hits by their scores. Those that were not scored keep
+// their place behind, and their fused score.
+func (r *Reranker) order(hits []retrieve.Hit, scores []float32) {
+	for i := range hits {
+		hits[i].Scores.Rerank = hits[i].Scores.Fused
+	}
+	scored := hits[:len(scores)]
+	if r.cfg.Alone {
+		for i := range scored {
+			scored[i].Scores.Rerank = scores[i]
+		}
+	} else {
+		mix(scored, scores, r.cfg.DenseWeight, r.cfg.Share)
+	}
+	sort.SliceStable(scored, func(i, j int) bool { return scored[i].Scores.Rerank > scored[j].Scores.Rerank })
 }
 
 func (r *Reranker) cut(hits []retrieve.Hit) (kept []retrieve.Hit, drops []Drop) {

@@ -46,7 +46,7 @@ func newReranker(t *testing.T, cfg Config) *Reranker {
 func TestBestSentenceDecidesBetweenNeighbours(t *testing.T) {
 	q := retrieve.Query{Vector: unit(0)}
 	r := newReranker(t, DefaultConfig())
-	kept, drops, err := r.Rerank(context.Background(), q, []retrieve.Hit{
+	ranking, err := r.Rerank(context.Background(), q, []retrieve.Hit{
 		hit(1, "the general chapter about storms and weather", 0.90, unit(1.0), unit(0.9)),
 		hit(2, "a chapter whose second sentence holds the answer", 0.89, unit(1.2), unit(0.05)),
 		hit(3, "a third chapter that is about something else", 0.85, unit(1.1)),
@@ -54,10 +54,10 @@ func TestBestSentenceDecidesBetweenNeighbours(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ids(kept) != "2 1 3" || len(drops) != 0 {
-		t.Errorf("order %s, drops %v", ids(kept), drops)
+	if ids(ranking.Kept) != "2 1 3" || len(ranking.Drops) != 0 {
+		t.Errorf("order %s, drops %v", ids(ranking.Kept), ranking.Drops)
 	}
-	if best := kept[0].Scores; best.SentenceBest != 1 || best.RerankRank != 1 {
+	if best := ranking.Kept[0].Scores; best.SentenceBest != 1 || best.RerankRank != 1 {
 		t.Errorf("scores %+v", best)
 	}
 }
@@ -65,7 +65,7 @@ func TestBestSentenceDecidesBetweenNeighbours(t *testing.T) {
 func TestDropsNameOneReason(t *testing.T) {
 	long := "The crane at dock four lifts fourteen tonnes and is inspected in March."
 	r := newReranker(t, DefaultConfig())
-	kept, drops, err := r.Rerank(context.Background(), retrieve.Query{Vector: unit(0)}, []retrieve.Hit{
+	ranking, err := r.Rerank(context.Background(), retrieve.Query{Vector: unit(0)}, []retrieve.Hit{
 		hit(1, long, 0.9),
 		hit(2, "  "+strings.ToUpper(long)+"\n\n", 0.89),
 		hit(3, strings.Repeat("기중기는 4번 부두에서 14톤까지 들어 올린다. ", 3), 0.88),
@@ -75,11 +75,11 @@ func TestDropsNameOneReason(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if ids(kept) != "1 3" {
-		t.Errorf("kept %s, want 1 3", ids(kept))
+	if ids(ranking.Kept) != "1 3" {
+		t.Errorf("kept %s, want 1 3", ids(ranking.Kept))
 	}
 	want := map[int64]Reason{2: Duplicate, 4: Duplicate, 5: BelowThreshold}
-	for _, d := range drops {
+	for _, d := range ranking.Drops {
 		if want[d.Hit.Chunk.ID] != d.Reason {
 			t.Errorf("chunk %d dropped as %s, want %s", d.Hit.Chunk.ID, d.Reason, want[d.Hit.Chunk.ID])
 		}
@@ -112,19 +112,19 @@ func TestEveryHitIsKeptOrDropped(t *testing.T) {
 			text := rapid.SampledFrom(words).Draw(t, "text")
 			hits[i] = hit(int64(i+1), text, rapid.Float32Range(-1, 1).Draw(t, "cos"), unit(rapid.Float64Range(0, 3).Draw(t, "angle")))
 		}
-		kept, drops, err := r.Rerank(context.Background(), retrieve.Query{Vector: unit(0)}, hits)
+		ranking, err := r.Rerank(context.Background(), retrieve.Query{Vector: unit(0)}, hits)
 		if err != nil {
 			t.Fatal(err)
 		}
 		seen := map[int64]bool{}
-		for _, h := range kept {
+		for _, h := range ranking.Kept {
 			seen[h.Chunk.ID] = true
 		}
-		for _, d := range drops {
+		for _, d := range ranking.Drops {
 			seen[d.Hit.Chunk.ID] = true
 		}
-		if len(seen) != n || len(kept)+len(drops) != n {
-			t.Fatalf("%d hits became %d kept and %d dropped", n, len(kept), len(drops))
+		if len(seen) != n || len(ranking.Kept)+len(ranking.Drops) != n {
+			t.Fatalf("%d hits became %d kept and %d dropped", n, len(ranking.Kept), len(ranking.Drops))
 		}
 	})
 }
@@ -146,9 +146,9 @@ func TestWordsAreEvidence(t *testing.T) {
 	r := newReranker(t, DefaultConfig())
 	far, farther := hit(1, "ERR-4402 means that the film is torn.", 0.1), hit(2, "Nothing of the kind.", 0.1)
 	far.Scores.LexicalShare, farther.Scores.LexicalShare = 0.9, 0.1
-	kept, drops, err := r.Rerank(context.Background(), retrieve.Query{Vector: unit(0)}, []retrieve.Hit{far, farther})
-	if err != nil || ids(kept) != "1" || len(drops) != 1 {
-		t.Errorf("kept %s, drops %v (%v)", ids(kept), drops, err)
+	ranking, err := r.Rerank(context.Background(), retrieve.Query{Vector: unit(0)}, []retrieve.Hit{far, farther})
+	if err != nil || ids(ranking.Kept) != "1" || len(ranking.Drops) != 1 {
+		t.Errorf("kept %s, drops %v (%v)", ids(ranking.Kept), ranking.Drops, err)
 	}
 }
 
@@ -157,8 +157,8 @@ type brokenScorer struct{}
 var errBroken = errors.New("broken")
 
 func (brokenScorer) Name() string { return "broken" }
-func (brokenScorer) Score(context.Context, retrieve.Query, []retrieve.Hit) ([]float32, error) {
-	return nil, errBroken
+func (brokenScorer) Score(context.Context, retrieve.Query, []retrieve.Hit) (Rating, error) {
+	return Rating{}, errBroken
 }
 
 func TestScorerErrorIsWrapped(t *testing.T) {
@@ -166,7 +166,7 @@ func TestScorerErrorIsWrapped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := r.Rerank(context.Background(), retrieve.Query{}, nil); !errors.Is(err, errBroken) {
+	if _, err := r.Rerank(context.Background(), retrieve.Query{}, nil); !errors.Is(err, errBroken) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -14,22 +14,41 @@ type BestSentence struct{}
 // Name is "best-sentence".
 func (BestSentence) Name() string { return "best-sentence" }
 
-// Score fills Scores.Sentence and Scores.SentenceBest.
-func (BestSentence) Score(_ context.Context, q retrieve.Query, hits []retrieve.Hit) ([]float32, error) {
+// Score returns the sentence scores that are there.
+func (BestSentence) Score(_ context.Context, _ retrieve.Query, hits []retrieve.Hit) (Rating, error) {
 	out := make([]float32, len(hits))
 	for i := range hits {
 		h := &hits[i]
 		out[i] = h.Scores.Dense
+		if len(h.SentenceVectors) > 0 {
+			out[i] = h.Scores.Sentence
+		}
+	}
+	return Rating{Scores: out}, nil
+}
+
+// bestSentences fills Scores.Sentence and Scores.SentenceBest, which count as
+// evidence whatever the scorer.
+func bestSentences(q retrieve.Query, hits []retrieve.Hit) {
+	for i := range hits {
+		h := &hits[i]
 		for j, v := range h.SentenceVectors {
 			if cos := Cosine(q.Vector, v); j == 0 || cos > h.Scores.Sentence {
 				h.Scores.Sentence, h.Scores.SentenceBest = cos, j
 			}
 		}
-		if len(h.SentenceVectors) > 0 {
-			out[i] = h.Scores.Sentence
-		}
 	}
-	return out, nil
+}
+
+// None scores nothing: the order of the search stands.
+type None struct{}
+
+// Name is "none".
+func (None) Name() string { return "none" }
+
+// Score rates no hit.
+func (None) Score(context.Context, retrieve.Query, []retrieve.Hit) (Rating, error) {
+	return Rating{}, nil
 }
 
 // Cosine is the dot product of two unit vectors; 0 when their lengths differ.

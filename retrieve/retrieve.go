@@ -84,8 +84,11 @@ type Scores struct {
 	Fused        float32 `json:"fused"`
 	Sentence     float32 `json:"sentence,omitempty"` // best sentence cosine
 	SentenceBest int     `json:"-"`                  // its index in Chunk.Sentences
-	Rerank       float32 `json:"rerank"`
-	RerankRank   int     `json:"rerank_rank,omitempty"`
+	// Rerank orders the hits; of one that the reranker did not score it is Fused.
+	Rerank     float32 `json:"rerank"`
+	RerankRank int     `json:"rerank_rank,omitempty"`
+	// RerankCut is how many tokens at the chunk's end the reranker could not read.
+	RerankCut int `json:"rerank_cut,omitempty"`
 }
 
 // Hit is a candidate chunk.

@@ -168,7 +168,7 @@ func (a *asking) finish() {
 // explain lists the candidates and, once rendered, the prompt by component.
 func (a *asking) explain() {
 	a.res.Explain = &Explain{
-		Prompt: []ExplainPart{}, Candidates: a.candidates(), Language: language(a.req.Question),
+		Prompt: []ExplainPart{}, Candidates: a.candidates(), Rerank: a.reranked, Language: language(a.req.Question),
 		PredictedTTFTMS: float64(a.Generator.Pace().predict(a.res.Usage.InputTokens)) / 1e6,
 	}
 }

@@ -2,6 +2,7 @@ package answer
 
 import (
 	"ragd/prompt/budget"
+	"ragd/rerank"
 	"ragd/retrieve"
 	"ragd/telemetry"
 )
@@ -84,6 +85,7 @@ type Usage struct {
 type Explain struct {
 	Prompt     []ExplainPart `json:"prompt"`
 	Candidates []Candidate   `json:"candidates"`
+	Rerank     rerank.Report `json:"rerank"`
 	// PredictedTTFTMS stands beside timings.ttft_ms; 0 when no rate was known yet.
 	PredictedTTFTMS float64 `json:"predicted_ttft_ms,omitempty"`
 	Language        string  `json:"language"`

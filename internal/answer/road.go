@@ -25,6 +25,7 @@ type asking struct {
 	hits     []retrieve.Hit // as retrieved
 	kept     []retrieve.Hit // worth presenting, best first
 	drops    []rerank.Drop
+	reranked rerank.Report
 	history  []prompt.Turn // oldest first
 	costs    costs
 	plan     *budget.Plan
@@ -67,8 +68,9 @@ func (a *asking) findEvidence(ctx context.Context) error {
 	}
 	a.res.RetrievedChunks = len(a.hits)
 	ctx, end := a.rec.Begin(ctx, telemetry.StageRerank, a.Reranker.Name())
-	a.kept, a.drops, err = a.Reranker.Rerank(ctx, q, a.hits)
+	ranking, err := a.Reranker.Rerank(ctx, q, a.hits)
 	end(err)
+	a.kept, a.drops, a.reranked = ranking.Kept, ranking.Drops, ranking.Report
 	a.listRetrieved()
 	return err
 }

@@ -150,6 +150,7 @@ type SearchRequest struct {
 type SearchResult struct {
 	TraceID string            `json:"trace_id"`
 	Results []Candidate       `json:"results"`
+	Rerank  rerank.Report     `json:"rerank"`
 	Timings telemetry.Timings `json:"timings"`
 }
 
@@ -172,5 +173,5 @@ func (s *Service) Search(ctx context.Context, req SearchRequest) (*SearchResult,
 	if err != nil {
 		return nil, AsError(fmt.Errorf("search: %w", err))
 	}
-	return &SearchResult{TraceID: rec.TraceID(), Results: a.candidates(), Timings: t}, nil
+	return &SearchResult{TraceID: rec.TraceID(), Results: a.candidates(), Rerank: a.reranked, Timings: t}, nil
 }
