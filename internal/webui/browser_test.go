@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -28,6 +29,9 @@ import (
 // hostile is what a question, a collection or a model may be called.
 const hostile = `"><img src=x onerror="window.hacked=1"><script>window.hacked=1</script>`
 
+// newestTokens is the length of the newest prompt, for which nothing was dropped.
+const newestTokens = 690
+
 // ask finishes one request with n input tokens that ran through every stage.
 func ask(tel *telemetry.Telemetry, n int) {
 	ctx, r := tel.Begin(context.Background(), "POST /ask", time.Now())
@@ -41,11 +45,15 @@ func ask(tel *telemetry.Telemetry, n int) {
 	last := first.Add(39 * 10 * time.Millisecond)
 	r.Generation(ctx, telemetry.EngineTimes{Submitted: at, Scheduled: at.Add(5 * time.Millisecond), FirstToken: first, Last: last, OutputTokens: 40}, last)
 	r.FirstWrite(first)
+	var dropped []telemetry.Dropped
+	if n != newestTokens {
+		dropped = []telemetry.Dropped{{Reason: "max_chunks", Chunks: 18, Tokens: 2000}}
+	}
 	r.End(ctx, r.Timings(last.Add(time.Millisecond)), telemetry.Summary{
 		ID: "ask_" + r.SpanID(), Outcome: telemetry.Answered, AnswerKind: "generated", FinishReason: "stop", Collection: hostile, Model: hostile,
 		Question: hostile, InputTokens: n, OutputTokens: 40, CachedTokens: n % 3, RetrievedChunks: 20, UsedChunks: 2,
 		Prompt:  telemetry.PromptTokens{Template: 20, Question: 10, Evidence: []int{n / 2, n - n/2 - 30}},
-		Dropped: []telemetry.Dropped{{Reason: "max_chunks", Chunks: 18, Tokens: 2000}},
+		Dropped: dropped,
 	})
 }
 
@@ -153,7 +161,7 @@ func filled(t *testing.T) *telemetry.Telemetry {
 	t.Helper()
 	tel := newTelemetry(t, true)
 	for i := range 60 {
-		ask(tel, 100+i*10)
+		ask(tel, newestTokens-10*(59-i))
 	}
 	return tel
 }
@@ -173,6 +181,9 @@ func TestPageAtEveryWidth(t *testing.T) {
 				if n := value[int](b, fmt.Sprintf(`document.querySelectorAll("#%s %s").length`, chart, mark)); n == 0 {
 					t.Errorf("%d px %s: nothing in %s", width, scheme, chart)
 				}
+			}
+			if text := value[string](b, `document.body.innerText`); regexp.MustCompile(`null|undefined|NaN|Infinity`).MatchString(text) {
+				t.Errorf("%d px %s: the page shows a value that is none:\n%s", width, scheme, text)
 			}
 			picture := result(b, chromedp.FullScreenshot(100))
 			if err := os.WriteFile(filepath.Join(t.ArtifactDir(), fmt.Sprintf("latency-%d-%s.png", width, scheme)), picture, 0o644); err != nil {

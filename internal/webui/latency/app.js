@@ -18,6 +18,9 @@ const el = (tag, attrs = {}, ...children) => {
   return e;
 };
 
+// fill replaces what is in a host; null children are left out.
+const fill = (host, ...children) => host.replaceChildren(...children.filter((c) => c !== null));
+
 const state = {
   rows: [], started: "", last: 0, active: 0, content: false, shown: 25,
   paused: false, lost: false, waiting: null,
@@ -207,7 +210,7 @@ function last() {
   });
   const r = rows[hover];
   legend($("last-legend"), r ? partsOf(r) : stageMeans(rows), share);
-  $("last-note").textContent = r ? describe(r) : t("meanOf")(rows.length);
+  $("last-note").textContent = r ? describe(r) : t("meanOf")(number(rows.length));
 }
 
 function time() {
@@ -219,7 +222,7 @@ function time() {
   });
   const b = buckets[hover];
   legend($("time-legend"), stageMeans(b ? b.rows : view), share);
-  $("time-note").textContent = (b ? `${clock(b.at * 1000)} · ` : "") + (b && !b.rows.length ? t("noRequests") : t("meanOf")(b ? b.rows.length : view.length));
+  $("time-note").textContent = (b ? `${clock(b.at * 1000)} · ` : "") + (b && !b.rows.length ? t("noRequests") : t("meanOf")(number(b ? b.rows.length : view.length)));
 }
 
 // stackedRow is one horizontal bar of {class, value, title} as wide as its share of max.
@@ -241,7 +244,7 @@ function slow() {
   const bar = (m) => stackedRow(stages.map((s) => ({ class: `s-${s}`, value: m[s], title: `${stageName(s)} ${exact(m[s])}` })), max);
   const most = stages.reduce((x, s) => (a[s] - b[s] > a[x] - b[x] ? s : x));
   const delta = (d) => (Math.abs(d) < 0.005 ? duration(0) : `${d > 0 ? "+" : "−"}${duration(Math.abs(d))}`);
-  host.replaceChildren(
+  fill(host,
     el("p", { class: "bar-name" }, `${t("slow")} ≥ p95 (${duration(c.p95)}) · ${number(c.slow.length)}`), bar(a),
     el("p", { class: "bar-name" }, `${t("typical")} ≤ p50 (${duration(c.p50)}) · ${number(c.typical.length)}`), bar(b),
     el("table", { class: "small" }, el("thead", {}, el("tr", {}, ...["stage", "slow", "typical", "difference"].map((k) => el("th", { scope: "col" }, t(k))))),
@@ -294,12 +297,11 @@ function one() {
   if (!r) return;
   $("follow").hidden = !state.chosen;
   const fact = (name, value, wide) => (value === "" || value === null ? null : el("div", wide ? { class: "wide" } : {}, el("dt", {}, name), el("dd", {}, value)));
-  $("facts").replaceChildren(...[
+  fill($("facts"),
     fact(t("time"), clock(r.received)), fact(t("outcome"), el("span", { class: `badge o-${r.outcome}` }, t("outcomes")[r.outcome] ?? r.outcome)),
     fact(t("error"), r.error ?? ""), fact("TTFT", duration(r.timings.ttft_ms)), fact("TPOT", duration(r.timings.tpot_ms)), fact(t("total"), duration(r.timings.total_ms)),
     fact(t("kind"), r.answer_kind), fact(t("finish"), r.finish_reason), fact(t("model"), r.model), fact(t("collection"), r.collection),
-    fact(t("chunks"), `${r.used_chunks} / ${r.retrieved_chunks}`), fact(t("trace"), el("code", {}, r.trace_id), true), fact(t("id"), el("code", {}, r.id), true),
-  ].filter(Boolean));
+    fact(t("chunks"), `${r.used_chunks} / ${r.retrieved_chunks}`), fact(t("trace"), el("code", {}, r.trace_id), true), fact(t("id"), el("code", {}, r.id), true));
   $("question").textContent = r.question ?? (state.content ? "" : t("noContent"));
   $("question").classList.toggle("muted", !r.question);
   drawWaterfall(r);
@@ -327,7 +329,7 @@ function drawPrompt(r) {
     { key: "question", name: name.question, value: p.question },
   ].filter((x) => x.value > 0);
   const dropped = r.dropped ?? [];
-  $("prompt").replaceChildren(
+  fill($("prompt"),
     el("p", { class: "note first" }, r.input_tokens ? t("promptOf")(number(r.input_tokens), r.cached_tokens ? number(r.cached_tokens) : "") : t("noPrompt")),
     stackedRow(parts.map((x) => ({ class: `p-${x.key}`, value: x.value, title: `${x.name} ${number(x.value)}` })), r.input_tokens),
     el("table", { class: "small" }, el("tbody", {}, ...parts.map((x) => el("tr", {}, el("th", { scope: "row" }, el("i", { class: `swatch p-${x.key}` }), x.name),
