@@ -26,9 +26,8 @@ func quietTelemetry(t *testing.T) *Telemetry {
 	return tel
 }
 
-// scrape returns the lines of /metrics that are samples, without labels that are
-// the same for all.
-func scrape(t *testing.T, tel *Telemetry) string {
+// samples is what /metrics says.
+func samples(t *testing.T, tel *Telemetry) string {
 	t.Helper()
 	w := httptest.NewRecorder()
 	tel.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
@@ -54,7 +53,7 @@ func TestIngestCountsAndLags(t *testing.T) {
 	first.Progress(ctx, IngestProgress{Found: 10})
 	second.Progress(ctx, IngestProgress{Settled: 2, Found: 5, Bytes: 100, Chunks: 7, Tokens: 900})
 	second.Progress(ctx, IngestProgress{Settled: 3, Found: 5, Bytes: 150, Chunks: 9, Tokens: 1000})
-	wantLines(t, scrape(t, tel), "ragd_ingest_pending 12", "ragd_ingest_bytes_total 150", "ragd_ingest_chunks_total 9", "ragd_ingest_tokens_total 1000")
+	wantLines(t, samples(t, tel), "ragd_ingest_pending 12", "ragd_ingest_bytes_total 150", "ragd_ingest_chunks_total 9", "ragd_ingest_tokens_total 1000")
 	if _, lag := tel.ingest.backlog(first.started.Add(time.Minute)); lag != time.Minute {
 		t.Errorf("lag %v, want that of the older run", lag)
 	}
@@ -64,7 +63,7 @@ func TestIngestCountsAndLags(t *testing.T) {
 		t.Errorf("all is settled: %d pending, lag %v", n, lag)
 	}
 	second.End(ctx, IngestOutcome{Indexed: 5})
-	wantLines(t, scrape(t, tel), `ragd_ingest_documents_total{status="indexed"} 13`, `ragd_ingest_documents_total{status="failed"} 2`,
+	wantLines(t, samples(t, tel), `ragd_ingest_documents_total{status="indexed"} 13`, `ragd_ingest_documents_total{status="failed"} 2`,
 		"ragd_ingest_pending 0", "ragd_ingest_lag_seconds 0", "ragd_ingest_duration_seconds_count 2")
 }
 
@@ -74,7 +73,7 @@ func TestDroppedTokensByReason(t *testing.T) {
 		ctx, r := tel.Begin(context.Background(), "POST /ask", time.Now())
 		r.End(ctx, r.Timings(time.Now()), Summary{Outcome: Answered, Dropped: []Dropped{{"duplicate", 1, 40}, {"over_budget", 3, 500}}})
 	}
-	wantLines(t, scrape(t, tel), `ragd_tokens_dropped_total{reason="duplicate"} 80`, `ragd_tokens_dropped_total{reason="over_budget"} 1000`,
+	wantLines(t, samples(t, tel), `ragd_tokens_dropped_total{reason="duplicate"} 80`, `ragd_tokens_dropped_total{reason="over_budget"} 1000`,
 		`ragd_chunks_dropped_total{reason="over_budget"} 6`, "ragd_requests_active 0")
 }
 
@@ -85,8 +84,8 @@ func TestEngineGauges(t *testing.T) {
 	if err := tel.WatchEngine(func() EngineStats { return stats }); err != nil {
 		t.Fatal(err)
 	}
-	wantLines(t, scrape(t, tel), "ragd_queue_depth 3", "ragd_requests_running 2", "ragd_kv_blocks_used 10", "ragd_kv_blocks_free 6",
+	wantLines(t, samples(t, tel), "ragd_queue_depth 3", "ragd_requests_running 2", "ragd_kv_blocks_used 10", "ragd_kv_blocks_free 6",
 		"ragd_prefix_hit_tokens_total 99", "ragd_prefill_rate_per_second 250", "ragd_model_bandwidth_bytes_per_second 0")
 	stats.DecodeStep, stats.Weights = 10*time.Millisecond, 1000
-	wantLines(t, scrape(t, tel), "ragd_decode_step_seconds 0.01", "ragd_model_bandwidth_bytes_per_second 100000")
+	wantLines(t, samples(t, tel), "ragd_decode_step_seconds 0.01", "ragd_model_bandwidth_bytes_per_second 100000")
 }
