@@ -13,9 +13,11 @@ import (
 type metrics struct {
 	request, ttft, stage                   metric.Float64Histogram
 	serverDuration, serverTTFT, serverTPOT metric.Float64Histogram
-	input, output, retrieved, used         metric.Int64Histogram
-	cached                                 metric.Int64Counter
+	input, output, cached, retrieved, used metric.Int64Histogram
 	droppedTokens, droppedChunks           metric.Int64Counter
+
+	// stages are the labels of the stages, made once: every request needs them all.
+	stages map[string]metric.MeasurementOption
 }
 
 var (
@@ -29,7 +31,7 @@ var (
 	}
 	// Doubling from a quarter of a second to about nine hours.
 	ingestBuckets = []float64{.25, .5, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768}
-	countBuckets  = []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768}
+	countBuckets  = []float64{0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768}
 )
 
 func newMetrics(m metric.Meter) (*metrics, error) {
@@ -60,9 +62,13 @@ func newMetrics(m metric.Meter) (*metrics, error) {
 		output:         count(metricOutputTokens, "{token}", "generated tokens of a request"),
 		retrieved:      count(metricRetrieved, "{chunk}", "chunks retrieved for a request"),
 		used:           count(metricUsed, "{chunk}", "chunks presented to the model"),
-		cached:         total(metricCachedTokens, "{token}", "prompt tokens found in the prefix cache"),
+		cached:         count(metricCachedTokens, "{token}", "prompt tokens of a request found in the prefix cache"),
 		droppedTokens:  total(metricDroppedTokens, "{token}", "tokens of retrieved chunks that were not presented, by reason"),
 		droppedChunks:  total(metricDroppedChunks, "{chunk}", "retrieved chunks that were not presented, by reason"),
+		stages:         map[string]metric.MeasurementOption{},
+	}
+	for _, r := range (Timings{}).Rows() {
+		out.stages[r.Name] = metric.WithAttributeSet(attribute.NewSet(attribute.String("stage", r.Name)))
 	}
 	return out, errors.Join(errs...)
 }
@@ -72,7 +78,7 @@ func (m *metrics) record(ctx context.Context, route string, t Timings, s Summary
 	m.request.Record(ctx, t.Total.Seconds(), outcome)
 	for _, r := range t.Rows() {
 		if r.Duration > 0 {
-			m.stage.Record(ctx, r.Duration.Seconds(), metric.WithAttributes(attribute.String("stage", r.Name)))
+			m.stage.Record(ctx, r.Duration.Seconds(), m.stages[r.Name])
 		}
 	}
 	if t.TTFT > 0 {
@@ -99,5 +105,5 @@ func (m *metrics) recordGeneration(ctx context.Context, t Timings, s Summary) {
 	}
 	m.input.Record(ctx, int64(s.InputTokens), model)
 	m.output.Record(ctx, int64(s.OutputTokens), model)
-	m.cached.Add(ctx, int64(s.CachedTokens), model)
+	m.cached.Record(ctx, int64(s.CachedTokens), model)
 }

@@ -54,7 +54,7 @@ func tokens(d *dashboard.DashboardBuilder) {
 	d.WithRow(dashboard.NewRowBuilder("Tokens"))
 	d.WithPanel(lines("Tokens a second", "Prompt tokens given to the engine, of them from the prefix cache, and tokens written.", "short",
 		query{expr: "sum(rate(ragd_tokens_input_sum[$__rate_interval]))", legend: "input"},
-		query{expr: "sum(rate(ragd_tokens_cached_total[$__rate_interval]))", legend: "cached"},
+		query{expr: "sum(rate(ragd_tokens_cached_sum[$__rate_interval]))", legend: "cached"},
 		query{expr: "sum(rate(ragd_tokens_output_sum[$__rate_interval]))", legend: "output"}))
 	d.WithPanel(lines("Prompt length", "Input tokens of a request.", "short", percentiles("ragd_tokens_input", "")...))
 	d.WithPanel(stacked("Tokens left out", "Tokens of retrieved chunks that were not presented, by reason.", "short",
