@@ -118,7 +118,7 @@ func (o *options) eval(cmd *cobra.Command, dir string, f evalFlags) error {
 }
 
 func (f evalFlags) run(ctx context.Context, a *app.App, set *eval.Set, progress func(string, int, int)) (*eval.Result, error) {
-	parts, err := a.EvalParts()
+	parts, err := a.EvalParts(ctx)
 	if err != nil {
 		return nil, err
 	}

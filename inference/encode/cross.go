@@ -75,6 +75,10 @@ func (c *CrossEncoder) Model() string { return c.name }
 // MaxTokens is the longest pair, special tokens included.
 func (c *CrossEncoder) MaxTokens() int { return c.limit }
 
+// Whole says that the head has its dense layer (BERT's pooler). Converters to GGUF
+// drop that of BERT; the scores are then not those of the original model.
+func (c *CrossEncoder) Whole() bool { return c.model.Config().Dense }
+
 // Close waits for the batches in line and frees the model. Batches that come later
 // fail with ErrClosed.
 func (c *CrossEncoder) Close() error {

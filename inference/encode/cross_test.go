@@ -53,6 +53,9 @@ func TestScoresAgainstReference(t *testing.T) {
 		{Family: encodetest.XLMRoBERTa, Head: encodetest.DirectHead},
 	} {
 		c := mustOpenCross(t, m, encode.Config{})
+		if c.Whole() != (m.Head == encodetest.FullHead) {
+			t.Errorf("%+v: whole is %v", m, c.Whole())
+		}
 		for _, want := range encodetest.Cases(t, m.Family) {
 			got, err := c.ScorePairs(context.Background(), want.Question, []string{want.Passage})
 			if err != nil {

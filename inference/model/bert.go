@@ -25,6 +25,8 @@ type EncoderConfig struct {
 	Unit bool
 	// Labels is the number of scores of the classification head, 0 without one.
 	Labels int
+	// Dense says that the head has a dense layer before its scores.
+	Dense bool
 	// QueryPrefix and PassagePrefix are put before a text of that kind.
 	QueryPrefix, PassagePrefix string
 }

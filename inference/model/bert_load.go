@@ -64,6 +64,7 @@ func (c *EncoderConfig) complete(src source) error {
 	positions, ok := src.info("position_embd.weight")
 	out, _ := src.info("cls.output.weight")
 	c.Vocab, c.Labels = tokens.rows, out.rows
+	_, c.Dense = src.info("cls.weight")
 	c.Context = min(c.Context, positions.rows)
 	if ok && c.Context < 1 {
 		return fmt.Errorf("%w: %d positions are left for text", ErrConfig, c.Context)

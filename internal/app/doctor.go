@@ -84,7 +84,11 @@ func checkModels(cfg config.Config, dir string) []Check {
 		paths[m.Name] = m.Path
 	}
 	var checks []Check
-	for _, role := range [][2]string{{"answer model", cfg.Models.Answer}, {"embedding model", cfg.Models.Embedding}} {
+	roles := [][2]string{{"answer model", cfg.Models.Answer}, {"embedding model", cfg.Models.Embedding}}
+	if cfg.Rerank.Scorer == config.ScoreCross {
+		roles = append(roles, [2]string{"reranker", cfg.Models.Rerank})
+	}
+	for _, role := range roles {
 		c := Check{Name: role[0], Found: role[1]}
 		if _, here := paths[role[1]]; !here && !looksLikePath(role[1]) {
 			c.Found, c.Problem = "", fmt.Sprintf("%s is not here yet: ragd pull %s", role[1], role[1])

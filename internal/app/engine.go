@@ -16,7 +16,6 @@ import (
 	"ragd/inference/tokenizer"
 	"ragd/internal/answer"
 	"ragd/prompt/chat"
-	"ragd/rerank"
 	"ragd/retrieve"
 	"ragd/retrieve/fuse"
 	"ragd/retrieve/hybrid"
@@ -40,7 +39,7 @@ func (a *App) openAnswers(ctx context.Context) error {
 	if err := a.tel.WatchEngine(m.generator.stats); err != nil {
 		return err
 	}
-	reranker, err := rerank.New(rerank.BestSentence{}, a.rerankConfig())
+	reranker, err := a.openReranker(ctx)
 	if err != nil {
 		return err
 	}
@@ -52,13 +51,6 @@ func (a *App) openAnswers(ctx context.Context) error {
 		Embedder: a.embed, Retriever: retriever, Reranker: reranker, Template: m.template, Tokenizer: chatTokenizer{m.tokenizer}, Generator: m.generator, Telemetry: a.tel,
 	}, a.answerConfig(m))
 	return err
-}
-
-func (a *App) rerankConfig() rerank.Config {
-	cfg := rerank.DefaultConfig()
-	cfg.MinEvidence, cfg.MinWords = float32(a.cfg.Retrieve.MinScore), float32(a.cfg.Retrieve.MinWords)
-	cfg.DenseWeight = float32(a.cfg.Retrieve.DenseWeight)
-	return cfg
 }
 
 // retriever searches by meaning and by words.

@@ -1,19 +1,20 @@
 package app
 
 import (
+	"context"
+
 	"ragd/internal/eval"
-	"ragd/rerank"
 	"ragd/retrieve/lexical"
 	"ragd/retrieve/vector"
 )
 
 // EvalParts are the stages of this program's question road, as they are configured.
-func (a *App) EvalParts() (eval.Parts, error) {
+func (a *App) EvalParts(ctx context.Context) (eval.Parts, error) {
 	fused, err := a.retriever()
 	if err != nil {
 		return eval.Parts{}, err
 	}
-	reranker, err := rerank.New(rerank.BestSentence{}, a.rerankConfig())
+	reranker, err := a.openReranker(ctx)
 	if err != nil {
 		return eval.Parts{}, err
 	}

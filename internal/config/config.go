@@ -22,6 +22,7 @@ type Config struct {
 	Inference Inference `koanf:"inference"`
 	Ingest    Ingest    `koanf:"ingest"`
 	Retrieve  Retrieve  `koanf:"retrieve"`
+	Rerank    Rerank    `koanf:"rerank"`
 	Prompt    Prompt    `koanf:"prompt"`
 	Telemetry Telemetry `koanf:"telemetry"`
 }
@@ -51,6 +52,8 @@ type Database struct {
 type Models struct {
 	Answer    string `koanf:"answer"`
 	Embedding string `koanf:"embedding"`
+	// Rerank is the cross-encoder, needed when rerank.scorer is cross.
+	Rerank string `koanf:"rerank"`
 }
 
 // Inference is the engine.
@@ -104,6 +107,23 @@ type Retrieve struct {
 	ExactBelow int `koanf:"exact_below"`
 }
 
+// Rerank is how the retrieved chunks are ordered anew.
+type Rerank struct {
+	// Scorer is "sentence" (the best sentence of each chunk), "cross" (the
+	// cross-encoder models.rerank) or "none".
+	Scorer string `koanf:"scorer"`
+	// Timeout bounds a rerank by a cross-encoder: what it does not reach keeps the
+	// order of the search.
+	Timeout time.Duration `koanf:"timeout"`
+}
+
+// The values of Rerank.Scorer.
+const (
+	ScoreSentence = "sentence"
+	ScoreCross    = "cross"
+	ScoreNone     = "none"
+)
+
 // Prompt is what the model reads and writes.
 type Prompt struct {
 	System        string `koanf:"system"`
@@ -133,6 +153,7 @@ func Default() Config {
 		},
 		Ingest:   Ingest{ChunkTokens: 256, OverlapTokens: 64, Sentences: "apart", MaxFileBytes: 32 << 20},
 		Retrieve: Retrieve{TopK: 20, MinScore: 0.80, MinWords: 0.5, Candidates: 100, Fusion: "convex", DenseWeight: 0.5, ExactBelow: 20000},
+		Rerank:   Rerank{Scorer: ScoreSentence, Timeout: time.Second},
 		Prompt:   Prompt{ContextTokens: 1024, AnswerTokens: 256, MaxChunks: 6},
 		Telemetry: Telemetry{
 			LogLevel: "info",
@@ -164,6 +185,7 @@ func (c Config) Validate() error {
 	}{
 		{"inference.device", c.Inference.Device, []string{"auto", "cpu"}},
 		{"retrieve.fusion", c.Retrieve.Fusion, []string{"convex", "rank"}},
+		{"rerank.scorer", c.Rerank.Scorer, []string{ScoreSentence, ScoreCross, ScoreNone}},
 		{"ingest.sentences", c.Ingest.Sentences, []string{"apart", "off"}},
 		{"telemetry.log_level", c.Telemetry.LogLevel, []string{"debug", "info", "warn", "error"}},
 	} {
@@ -181,6 +203,8 @@ func (c Config) Validate() error {
 		return &FieldError{"server.addr", "is empty"}
 	case c.Models.Answer == "" || c.Models.Embedding == "":
 		return &FieldError{"models", "answer and embedding must both be named"}
+	case c.Rerank.Scorer == ScoreCross && c.Models.Rerank == "":
+		return &FieldError{"models.rerank", "must name a cross-encoder when rerank.scorer is cross"}
 	case c.Retrieve.MinScore < -1 || c.Retrieve.MinScore > 1:
 		return &FieldError{"retrieve.min_score", fmt.Sprintf("%g is no cosine (-1 to 1)", c.Retrieve.MinScore)}
 	case !fraction(c.Retrieve.MinWords):
@@ -214,6 +238,7 @@ func (c Config) bounds() []bound {
 		{"retrieve.top_k", int64(c.Retrieve.TopK), 1, 1000},
 		{"retrieve.candidates", int64(c.Retrieve.Candidates), 1, 1000},
 		{"retrieve.exact_below", int64(c.Retrieve.ExactBelow), 0, 1 << 31},
+		{"rerank.timeout", int64(c.Rerank.Timeout), int64(time.Millisecond), int64(time.Hour)},
 		{"prompt.context_tokens", int64(c.Prompt.ContextTokens), 1, 1 << 20},
 		{"prompt.answer_tokens", int64(c.Prompt.AnswerTokens), 1, 1 << 17},
 		{"prompt.max_chunks", int64(c.Prompt.MaxChunks), 1, 1000},

@@ -38,6 +38,9 @@ func TestLoadNamesWhatIsWrong(t *testing.T) {
 		"fraction":     {"retrieve:\n  top_k: 1.5\n", "retrieve.top_k"},
 		"overlap":      {"ingest:\n  overlap_tokens: 256\n", "ingest.overlap_tokens"},
 		"choice":       {"ingest:\n  sentences: some\n", "ingest.sentences"},
+		"scorer":       {"rerank:\n  scorer: some\n", "rerank.scorer"},
+		"no reranker":  {"rerank:\n  scorer: cross\n", "models.rerank"},
+		"no time":      {"rerank:\n  timeout: 0s\n", "rerank.timeout"},
 		"not yaml":     {":\n\t-", "config"},
 	} {
 		t.Run(name, func(t *testing.T) {
