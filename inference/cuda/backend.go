@@ -17,11 +17,15 @@ type Config struct {
 	Library string
 	// Device is the number of the device.
 	Device int
+	// Lost, if set, is called once when the device fails in a way that only a new
+	// backend can follow. Steps fail from then on.
+	Lost func(error)
 }
 
 // Backend is model.Ops on a device. It belongs to one goroutine at a time.
 type Backend struct {
 	device  *cudrv.Device
+	lost    func(error) // nil once it was called
 	module  cudrv.Module
 	stream  cudrv.Stream
 	kernels map[string]cudrv.Function
@@ -61,7 +65,7 @@ func New(cfg Config) (*Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("device %d: %w", cfg.Device, err)
 	}
-	b := &Backend{device: d, kernels: make(map[string]cudrv.Function), splitBelow: defaultSplitBelow}
+	b := &Backend{device: d, kernels: make(map[string]cudrv.Function), splitBelow: defaultSplitBelow, lost: cfg.Lost}
 	if err := d.Do(b.open); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}

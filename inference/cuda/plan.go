@@ -4,6 +4,7 @@ package cuda
 
 import (
 	"encoding/binary"
+	"errors"
 	"math"
 	"slices"
 
@@ -180,6 +181,10 @@ func (b *Backend) flush(n int) ([]float32, error) {
 	}
 	b.plan.reset()
 	b.freeRetired()
+	if errors.Is(err, cudrv.ErrLost) && b.lost != nil {
+		b.lost(err)
+		b.lost = nil
+	}
 	if err != nil || n == 0 {
 		return nil, err
 	}

@@ -1,0 +1,201 @@
+//go:build cuda && cgo
+
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"ragd/inference/cpu"
+	"ragd/inference/cuda/cudrv"
+	"ragd/inference/model"
+)
+
+// runTiny is the life of a backend: load, a prefill beside a second sequence, a decode
+// step, close. It returns the logits of both steps; closing errors come apart.
+func runTiny(path string, cfg Config) (logits []float32, failed, closing error) {
+	b, err := New(cfg)
+	if err != nil {
+		return nil, err, nil
+	}
+	m, err := loadTiny(path, b)
+	if err != nil {
+		return nil, err, b.Close()
+	}
+	defer func() { closing = m.Close() }()
+	for _, batch := range tinySteps {
+		rows, err := m.Forward(batch)
+		if err != nil {
+			failed = errors.Join(failed, err)
+			// What failed once may work now; what is lost stays lost.
+			if rows, err = m.Forward(batch); err != nil {
+				return nil, errors.Join(failed, err), nil
+			}
+		}
+		for _, r := range rows {
+			logits = append(logits, r...)
+		}
+	}
+	return logits, failed, nil
+}
+
+var tinySteps = []model.Batch{
+	{{Tokens: []int32{5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, Blocks: []int32{2}, Logits: 2}, {Tokens: []int32{7, 5}, Blocks: []int32{0}}},
+	{{Tokens: []int32{17}, Start: 12, Blocks: []int32{2}, Logits: 1}},
+}
+
+// The tiny model takes every branch of the decoder's operations; the CPU engine
+// computes the same.
+func TestTinyModelAsTheCPU(t *testing.T) {
+	path := writeTiny(t)
+	ops, err := cpu.New(cpu.Config{Threads: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := loadTiny(path, ops)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	var want []float32
+	for _, batch := range tinySteps {
+		rows, err := m.Forward(batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range rows {
+			want = append(want, r...)
+		}
+	}
+	inBothOrders(t, func(t *testing.T) {
+		got, err, closing := runTiny(path, testConfig(t))
+		if err != nil || closing != nil {
+			t.Fatal(err, closing)
+		}
+		if d := worst(got, want); d > 0.03 { // a code that rounds the other way costs a percent here
+			t.Errorf("off by %g", d)
+		}
+	})
+}
+
+// Every call of the driver in turn fails, once with a code that passes and once with
+// one that loses the device: there is an error or the right result, never a panic, and
+// the device's memory is given back.
+func TestEveryCallMayFail(t *testing.T) {
+	path, cfg := writeTiny(t), testConfig(t)
+	want, err, _ := runTiny(path, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const outOfMemory, launchFailed = 2, 719
+	failures, recovered := 0, 0
+	for n, done := 1, false; !done; n++ {
+		for _, code := range []int{outOfMemory, launchFailed} {
+			t.Setenv("RAGD_SIM_FAIL", fmt.Sprintf("*:%d:%d", n, code))
+			got, err, closing := runTiny(path, cfg)
+			os.Unsetenv("RAGD_SIM_FAIL")
+			if err == nil && closing == nil && slices.Equal(got, want) {
+				// Beyond the last call, or in one whose answer nobody needs.
+				done = n > 100
+				continue
+			}
+			done = false
+			failures++
+			if code == launchFailed && err != nil && got != nil {
+				t.Errorf("call %d: an answer after the device was lost", n)
+			}
+			if got != nil {
+				recovered++
+				if !slices.Equal(got, want) {
+					t.Errorf("call %d: another result after %v", n, err)
+				}
+			}
+			if closing == nil {
+				checkNothingLeft(t, n)
+			}
+		}
+	}
+	t.Logf("%d injected failures, %d completed on retry", failures, recovered)
+	if failures < 200 || recovered == 0 {
+		t.Errorf("%d failures, %d recovered: the injection does not reach the calls", failures, recovered)
+	}
+}
+
+func checkNothingLeft(t *testing.T, n int) {
+	t.Helper()
+	d, err := cudrv.NewDevice(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	err = d.Do(func() error {
+		free, total, err := cudrv.MemoryInfo()
+		if free != total {
+			t.Errorf("call %d: %d bytes of device memory are left", n, total-free)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// A lost device is told once, and everything after it fails with the same.
+func TestLostDeviceIsTold(t *testing.T) {
+	path, cfg := writeTiny(t), testConfig(t)
+	var told []error
+	cfg.Lost = func(err error) { told = append(told, err) }
+	b, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := loadTiny(path, b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("RAGD_SIM_FAIL", "cuLaunchKernel:5:700")
+	for range 3 {
+		if _, err := m.Forward(tinySteps[0]); !errors.Is(err, cudrv.ErrLost) {
+			t.Errorf("the error is %v", err)
+		}
+	}
+	if len(told) != 1 || !errors.Is(told[0], cudrv.ErrLost) {
+		t.Errorf("told %v", told)
+	}
+	if err := m.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+}
+
+// What does not fit is refused with the figures.
+func TestModelThatDoesNotFit(t *testing.T) {
+	t.Setenv("RAGD_SIM_MEMORY", "32768")
+	b := newBackend(t)
+	_, err := loadTiny(writeTiny(t), b)
+	if !errors.Is(err, cudrv.ErrMemory) || !strings.Contains(err.Error(), "MiB free") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestNoSuchDevice(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.Device = 3
+	if _, err := New(cfg); err == nil || !strings.Contains(err.Error(), "device 3") {
+		t.Errorf("the error is %v", err)
+	}
+	cfg.Library = "libcuda-of-nobody.so.1"
+	if _, err := New(cfg); !errors.Is(err, cudrv.ErrUnavailable) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func TestWorstSeesNaN(t *testing.T) {
+	if d := worst([]float32{float32(math.NaN())}, []float32{1}); !math.IsInf(d, 1) {
+		t.Errorf("NaN is %g away", d)
+	}
+}
