@@ -35,10 +35,10 @@ func TestGapIsBounded(t *testing.T) {
 		bound time.Duration
 		steps int // the prompt takes at the most
 	}{
-		"configured":               {40 * time.Millisecond, 40 * time.Millisecond, promptTokens/24 + 2},
-		"2.5 decode steps":         {0, 25 * time.Millisecond, promptTokens/11 + 2},
+		"configured":               {40 * time.Millisecond, 40 * time.Millisecond, promptTokens/24 + 8},
+		"2.5 decode steps":         {0, 25 * time.Millisecond, promptTokens/11 + 8},
 		"no shorter than one step": {time.Millisecond, 18 * time.Millisecond, promptTokens/8 + 2},
-		"wide":                     {10 * time.Second, 10*time.Millisecond + 256*rowTime, promptTokens/128 + 2},
+		"wide":                     {10 * time.Second, 10*time.Millisecond + 256*rowTime, promptTokens/128 + 20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dec := enginetest.NewDecoder(256, 4096)

@@ -16,6 +16,8 @@ type loop struct {
 	pool    *kvcache.Pool
 	running []*sequence // in the order of admission
 
+	throttle schedule.Throttle
+
 	// Kept from step to step so that a step allocates nothing.
 	pending []int
 	rows    []int
@@ -218,7 +220,7 @@ func (e *Engine) compose() (logits int) {
 // as much of a prompt as keeps their next token in time.
 func (e *Engine) stepLimits() schedule.Limits {
 	limits := e.limits
-	limits.PromptTokens = schedule.PromptRows(e.gap.Seconds(), e.pace.decode, e.pace.prefill)
+	limits.PromptTokens = e.loop.throttle.Rows()
 	return limits
 }
 

@@ -43,7 +43,7 @@ func (e *Engine) Stats() Stats {
 // pace is how fast steps go, as moving averages in seconds, and how much work
 // the running sequences still are.
 type pace struct {
-	prefill float64 // a prompt token
+	prefill float64 // a prompt token, in steps of prompts alone
 	decode  float64 // a step that only decodes
 	prompt  int     // prompt tokens to run
 	answer  int     // answer tokens to come, at the most
@@ -74,17 +74,19 @@ func (e *Engine) note(took time.Duration) {
 	defer e.mu.Unlock()
 	e.stats.Steps++
 	p := &e.pace
-	if prompt == 0 {
-		if drafted == 0 {
-			p.decode = average(p.decode, took.Seconds())
+	switch {
+	case prompt > 0 && decoding > 0:
+		e.loop.throttle.Learn(prompt, took, seconds(p.decode), e.gap)
+		// The first rows beside a decode step can be nearly free, so such a step tells
+		// the rate only where nothing else did.
+		if rest := took.Seconds() - p.decode; p.prefill == 0 && rest > 0 {
+			p.prefill = rest / float64(prompt)
 		}
-		return
+	case prompt > 0:
+		p.prefill = average(p.prefill, took.Seconds()/float64(prompt))
+	case drafted == 0:
+		p.decode = average(p.decode, took.Seconds())
 	}
-	rest := took.Seconds()
-	if decoding > 0 {
-		rest = max(0, rest-p.decode)
-	}
-	p.prefill = average(p.prefill, rest/float64(prompt))
 }
 
 // measure brings the figures of the running sequences up to date. The caller

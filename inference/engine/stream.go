@@ -113,12 +113,15 @@ func (f *Feed) Scheduled(e Scheduled) {
 	f.change(func(s *Stream) { s.scheduled = &e })
 }
 
-// Push adds text and the tokens drawn for it.
+// Push adds text and the tokens drawn for it. It runs for every token and, unlike
+// the others, allocates nothing but room for what was not read.
 func (f *Feed) Push(text string, tokens ...int32) {
-	f.change(func(s *Stream) {
-		s.text = append(s.text, text...)
-		s.tokens = append(s.tokens, tokens...)
-	})
+	s := &f.stream
+	s.mu.Lock()
+	s.text = append(s.text, text...)
+	s.tokens = append(s.tokens, tokens...)
+	s.mu.Unlock()
+	f.wake()
 }
 
 // Finish adds the rest of the text and then the last event, a Done or a Failed.
@@ -136,6 +139,10 @@ func (f *Feed) change(alter func(*Stream)) {
 	f.stream.mu.Lock()
 	alter(&f.stream)
 	f.stream.mu.Unlock()
+	f.wake()
+}
+
+func (f *Feed) wake() {
 	select {
 	case f.stream.ready <- struct{}{}:
 	default:

@@ -12,10 +12,7 @@
 // one out for ever.
 package schedule
 
-import (
-	"math"
-	"slices"
-)
+import "slices"
 
 // Limits bound one step.
 type Limits struct {
@@ -29,32 +26,6 @@ type Limits struct {
 	// PromptTokens is the most token rows of prompts in a step in which others
 	// decode; 0 is no bound.
 	PromptTokens int
-}
-
-const (
-	// leastPrompt is how many rows of prompts a step always has room for: a prompt
-	// gets on however slow its rows are.
-	leastPrompt = 8
-	// gapSteps is the bound on a step that was not given one, in times of a step
-	// that only decodes.
-	gapSteps = 2.5
-	// margin is the part of the bound that is planned for; steps vary.
-	margin = 0.9
-)
-
-// PromptRows is how many rows of prompts fit into a step beside decoding ones
-// so that it takes no longer than gap, given the time of a step that only decodes
-// and what each row of a prompt adds to it, all in seconds. While decode or row
-// was not measured (0) it is careful. With no gap (0) the bound is 2.5 times
-// decode.
-func PromptRows(gap, decode, row float64) int {
-	if decode == 0 || row == 0 {
-		return leastPrompt
-	}
-	if gap == 0 {
-		gap = gapSteps * decode
-	}
-	return max(leastPrompt, int(min((margin*gap-decode)/row, math.MaxInt32)))
 }
 
 // Order is the order in which waiting sequences are to be admitted, given the

@@ -1,7 +1,6 @@
 package schedule
 
 import (
-	"math"
 	"slices"
 	"testing"
 
@@ -119,25 +118,6 @@ func TestPlanProperties(t *testing.T) {
 			t.Fatalf("%d rows in a step of %d", sum, l.StepTokens)
 		}
 	})
-}
-
-func TestPromptRows(t *testing.T) {
-	for _, c := range []struct {
-		name             string
-		gap, decode, row float64
-		want             int
-	}{
-		{"nothing measured", 0.2, 0, 0, leastPrompt},
-		{"rows not measured", 0.2, 0.01, 0, leastPrompt},
-		{"a given bound", 0.2, 0.01, 0.001, 170},
-		{"2.5 decode steps", 0, 0.01, 0.0001, 125},
-		{"a bound shorter than a decode step", 0.005, 0.01, 0.001, leastPrompt},
-		{"rows that cost next to nothing", 1e9, 0.01, 1e-9, math.MaxInt32},
-	} {
-		if got := PromptRows(c.gap, c.decode, c.row); got < c.want-1 || got > c.want {
-			t.Errorf("%s: %d rows, want %d", c.name, got, c.want)
-		}
-	}
 }
 
 func TestPlanBoundsPromptsBesideDecoding(t *testing.T) {
