@@ -205,6 +205,22 @@ func TestHostileTextStaysText(t *testing.T) {
 	b.quiet()
 }
 
+// A request that was refused at the door has no stage, token or first token.
+func TestNothingToDraw(t *testing.T) {
+	tel := filled(t)
+	ctx, r := tel.Begin(context.Background(), "POST /ask", time.Now())
+	r.End(ctx, r.Timings(time.Now()), telemetry.Summary{ID: "ask_bad", Outcome: telemetry.Rejected, ErrorCode: "invalid"})
+	b := open(t, tel)
+	b.run(chromedp.Evaluate[chromedp.Void](`document.getElementById("outcome").value = "failed"; document.getElementById("outcome").dispatchEvent(new Event("change"))`))
+	b.wait("only the refused one is left", `document.querySelectorAll("#table tbody tr").length === 1`)
+	for _, chart := range []string{"ttft", "total", "waterfall"} {
+		if text := value[string](b, fmt.Sprintf(`document.getElementById(%q).innerText`, chart)); text == "" || value[bool](b, fmt.Sprintf(`document.querySelector("#%s svg") !== null`, chart)) {
+			t.Errorf("%s does not say that there is nothing: %q", chart, text)
+		}
+	}
+	b.quiet()
+}
+
 // With the keyboard alone: walk to a bar, open it, come back, search a trace.
 func TestKeyboard(t *testing.T) {
 	tel := filled(t)

@@ -1,6 +1,6 @@
 // The latency page: takes finished requests from the server every two seconds
 // and draws what the filters leave.
-import { columns, scatter, strip, waterfall } from "./charts.js";
+import { blank, columns, scatter, strip, waterfall } from "./charts.js";
 import { binOf, cohorts, fit, histogram, overTime, percentile, sorted, stageMeans, stageMS, stages } from "./stats.js";
 import { words } from "./text.js";
 
@@ -261,6 +261,10 @@ function cloud(name, label, rows, x, y, again) {
   $(`${name}-fit`).textContent = line
     ? t("fitText")({ slope: number(line.slope, 3), intercept: duration(Math.abs(line.intercept)).replace(/^/, line.intercept < 0 ? "−" : ""), r2: number(line.r2, 2), n: number(line.n) })
     : t("noFit");
+  if (!shown.length) {
+    $(`${name}-fit`).textContent = $(`${name}-note`).textContent = "";
+    return blank($(name), t("noPoints"));
+  }
   const hover = Math.min(state.hover[name], shown.length - 1);
   scatter($(name), {
     label, points: shown, line, formatX: (v) => number(v), formatY: duration, hover,
@@ -311,7 +315,7 @@ function one() {
 const inner = new Set(["embed", "dense", "lexical", "fuse"]);
 
 function drawWaterfall(r) {
-  if (!r.intervals.length) return $("waterfall").replaceChildren(el("p", { class: "muted" }, t("noStage")));
+  if (!r.intervals.length) return blank($("waterfall"), t("noStage"));
   const rows = [...r.intervals].sort((a, b) => a.start_ms - b.start_ms || inner.has(a.stage) - inner.has(b.stage))
     .map((i) => ({ name: stageName(i.stage), stage: inner.has(i.stage) ? "retrieval" : i.stage, start: i.start_ms, length: i.ms, inner: inner.has(i.stage) }));
   waterfall($("waterfall"), {

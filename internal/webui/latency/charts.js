@@ -68,6 +68,16 @@ function walker(host, n, at, { focus, open, nearest }) {
   host.onblur = () => focus(-1);
 }
 
+// blank says in words that there is nothing to draw.
+export function blank(host, text) {
+  const p = document.createElement("p");
+  p.className = "muted";
+  p.textContent = text;
+  host.replaceChildren(p);
+  for (const name of ["tabindex", "role", "aria-label"]) host.removeAttribute(name);
+  host.onkeydown = host.onpointermove = host.onclick = host.onpointerleave = host.onblur = null;
+}
+
 // columns draws stacked columns. Each column is {parts: {key: value}, label?, chosen?};
 // share draws them as parts of 100.
 export function columns(host, { label, cols, keys, share, format, height = 220, hover, onHover, onOpen }) {
