@@ -8,7 +8,7 @@ LDFLAGS := -X main.version=$(VERSION)
 # that hours. Everything else runs under it.
 SLOW := ragd/inference/model ragd/inference/encode
 
-.PHONY: help build setup demo test lint vet race slow test-gemma generate bench compare clean dashboards check-dashboards check-rules check-page
+.PHONY: help build setup demo test lint vet race slow test-gemma generate bench bench-retrieval compare clean dashboards check-dashboards check-rules check-page
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -66,6 +66,10 @@ check-page: ## the latency page in headless Chromium; pictures in _artifacts
 	command -v chromium >/dev/null || apt-get install -y --no-install-recommends chromium
 	$(GO) vet -tags browser ./internal/webui
 	$(GO) test -tags browser -count 1 -artifacts -outputdir $(CURDIR) ./internal/webui
+
+bench-retrieval: build ## time the searches as a corpus grows: make bench-retrieval SET=folder of a judged set
+	@test -n "$(SET)" || { echo "usage: make bench-retrieval SET=folder of a judged set (docs/RETRIEVAL.md)"; exit 2; }
+	$(BIN) eval $(SET) --grow 10000,100000
 
 clean: ## remove what build made
 	rm -rf bin _artifacts

@@ -7,18 +7,18 @@ import (
 	"io"
 	"slices"
 
+	"github.com/knadh/koanf/providers/structs"
 	"github.com/spf13/cobra"
 
 	"ragd/internal/app"
-	"ragd/internal/config"
 	"ragd/internal/eval"
 )
 
 // evalReport is what `ragd eval --json` prints (DESIGN §9).
 type evalReport struct {
 	*eval.Result
-	Commit string          `json:"commit"`
-	Config config.Retrieve `json:"config"`
+	Commit string         `json:"commit"`
+	Config map[string]any `json:"config"`
 }
 
 type evalFlags struct {
@@ -111,7 +111,12 @@ func (o *options) eval(cmd *cobra.Command, dir string, f evalFlags) error {
 		return err
 	}
 	if o.json {
-		return printJSON(cmd.OutOrStdout(), evalReport{res, version, cfg.Retrieve})
+		settings, err := structs.Provider(cfg.Retrieve, "koanf").Read()
+		if err != nil {
+			return err
+		}
+		settings["passage_tokens"], settings["every"], settings["half"], settings["limit"] = f.cut, f.sel.Every, f.half, f.sel.Documents
+		return printJSON(cmd.OutOrStdout(), evalReport{res, version, settings})
 	}
 	printEval(cmd.OutOrStdout(), res)
 	return nil
