@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
+	"unicode"
 
 	"ragd/retrieve"
 )
@@ -51,11 +53,22 @@ func invalid(field, reason string) *Error {
 
 // noCollection says how to make the collection.
 func noCollection(name string) *Error {
-	how := "ragd ingest PATH"
-	if name != "default" {
-		how += " --collection " + name
+	return &Error{Code: NotFound, Field: "collection", Message: fmt.Sprintf("there is no collection %q yet; fill it with: %s", name, ingestCommand(name))}
+}
+
+// ingestCommand fills a collection. The name stands in quotes where a shell would
+// take it apart.
+func ingestCommand(collection string) string {
+	if collection == "default" {
+		return "ragd ingest PATH"
 	}
-	return &Error{Code: NotFound, Field: "collection", Message: fmt.Sprintf("there is no collection %q yet; fill it with: %s", name, how)}
+	plain := strings.IndexFunc(collection, func(r rune) bool {
+		return r != '-' && r != '_' && r != '.' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	}) < 0
+	if !plain {
+		collection = "'" + strings.ReplaceAll(collection, "'", `'\''`) + "'"
+	}
+	return "ragd ingest PATH --collection " + collection
 }
 
 // AsError turns any error of the question road into one a caller may see.

@@ -166,7 +166,7 @@ func (a *asking) refuse() {
 	a.res.Refused, a.res.Kind, a.res.FinishReason = true, KindExtracted, "stop"
 	a.setLedger(a.unprefilled())
 	a.open(0)
-	a.say(refusal(language(a.req.Question)))
+	a.say(a.refusal())
 	a.res.Answer = a.text.String()
 }
 
@@ -202,8 +202,17 @@ func (a *asking) setLedger(l budget.Ledger) {
 	}
 }
 
-func refusal(lang string) string {
-	if lang == "ko" {
+// refusal says that the documents do not answer, or that there are none: a search
+// without filters finds the nearest chunks of whatever is there.
+func (a *asking) refusal() string {
+	korean := language(a.req.Question) == "ko"
+	empty := len(a.hits) == 0 && a.req.Filters == nil
+	switch {
+	case empty && korean:
+		return fmt.Sprintf("컬렉션 %q에는 아직 문서가 없습니다. 다음 명령으로 채우세요: %s", a.req.Collection, ingestCommand(a.req.Collection))
+	case empty:
+		return fmt.Sprintf("The collection %q holds no documents. Fill it with: %s", a.req.Collection, ingestCommand(a.req.Collection))
+	case korean:
 		return "문서에서 이 질문에 대한 근거를 찾지 못했습니다."
 	}
 	return "The documents hold no evidence for this question."

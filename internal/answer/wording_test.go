@@ -13,6 +13,7 @@ import (
 func TestUnknownCollectionSaysHowToFillIt(t *testing.T) {
 	for name, want := range map[string]string{
 		"default": "ragd ingest PATH", "manuals": "ragd ingest PATH --collection manuals",
+		"a; rm": "ragd ingest PATH --collection 'a; rm'", "it's": `ragd ingest PATH --collection 'it'\''s'`,
 	} {
 		r := newRig(t, nil, &fakeGenerator{})
 		r.Retriever = fakeRetriever{err: retrieve.ErrNoCollection}
@@ -62,5 +63,18 @@ func TestQuotesLeaveMarkupLinesOut(t *testing.T) {
 		if got := strings.TrimSuffix(e.text, " [1]"); got != want {
 			t.Errorf("%q is quoted as %q, want %q", text, got, want)
 		}
+	}
+}
+
+func TestEmptyCollectionSaysHowToFillIt(t *testing.T) {
+	for question, want := range map[string]string{"Well?": "holds no documents", "왜 그런가요?": "문서가 없습니다"} {
+		res, _ := ask(t, newRig(t, nil, &fakeGenerator{}), Request{Question: question, Collection: "manuals"})
+		if !res.Refused || !strings.Contains(res.Answer, want) || !strings.Contains(res.Answer, "ragd ingest PATH --collection manuals") {
+			t.Errorf("%s: %q", question, res.Answer)
+		}
+	}
+	res, _ := ask(t, newRig(t, nil, &fakeGenerator{}), Request{Question: "Well?", Filters: &Filters{PathPrefix: "x"}})
+	if strings.Contains(res.Answer, "ragd ingest") {
+		t.Errorf("a filter that leaves nothing: %q", res.Answer)
 	}
 }
