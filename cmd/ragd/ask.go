@@ -153,8 +153,12 @@ func newSearch(o *options) *cobra.Command {
 }
 
 func printSearch(w io.Writer, res *answer.SearchResult) {
+	if len(res.Results) == 0 {
+		fmt.Fprintln(w, "nothing found")
+		return
+	}
 	t := newTable(w, 0, 1)
-	t.row("score", "cosine", "document", "text")
+	t.head("score", "cosine", "document", "text")
 	for _, r := range res.Results {
 		line := strings.Join(strings.Fields(r.Text), " ")
 		if runes := []rune(line); len(runes) > 80 {

@@ -42,14 +42,14 @@ func newDoctor(o *options) *cobra.Command {
 func printChecks(w io.Writer, checks []app.Check) {
 	t := newTable(w)
 	for _, c := range checks {
-		state, what := "ok", c.Found
-		if c.Problem != "" {
-			state, what = "PROBLEM", c.Problem
-			if c.Found != "" {
-				what = c.Found + ": " + c.Problem
-			}
+		switch {
+		case c.Problem == "":
+			t.row(c.Name, "ok", c.Found)
+		case c.Found == "":
+			t.inStyle(red, c.Name, "PROBLEM", c.Problem)
+		default:
+			t.inStyle(red, c.Name, "PROBLEM", c.Found+": "+c.Problem)
 		}
-		t.row(c.Name, state, what)
 	}
 	t.print()
 }

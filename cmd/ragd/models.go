@@ -125,7 +125,7 @@ func modelRows(catalog []modelstore.Item, here []modelstore.Installed) []modelRo
 
 func printModels(w io.Writer, rows []modelRow) {
 	t := newTable(w, 2)
-	t.row("name", "for", "size", "here", "what")
+	t.head("name", "for", "size", "here", "what")
 	for _, r := range rows {
 		state := "no"
 		if r.Here {

@@ -14,13 +14,14 @@ import (
 // table prints rows in columns; Korean text counts two cells a syllable. The
 // last column is not padded, columns named in right are flush right.
 type table struct {
-	w     io.Writer
-	rows  [][]string
-	right map[int]bool
+	w      io.Writer
+	rows   [][]string
+	right  map[int]bool
+	styles map[int]string // of rows
 }
 
 func newTable(w io.Writer, right ...int) *table {
-	t := &table{w: w, right: map[int]bool{}}
+	t := &table{w: w, right: map[int]bool{}, styles: map[int]string{}}
 	for _, c := range right {
 		t.right[c] = true
 	}
@@ -28,6 +29,14 @@ func newTable(w io.Writer, right ...int) *table {
 }
 
 func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
+
+// head is a row that names the columns.
+func (t *table) head(cells ...string) { t.inStyle(bold, cells...) }
+
+func (t *table) inStyle(style string, cells ...string) {
+	t.styles[len(t.rows)] = style
+	t.row(cells...)
+}
 
 // rule puts a line under what came before.
 func (t *table) rule() { t.rows = append(t.rows, nil) }
@@ -46,9 +55,9 @@ func (t *table) print() {
 	for _, w := range widths {
 		total += w + 2
 	}
-	for _, r := range t.rows {
+	for n, r := range t.rows {
 		if r == nil {
-			fmt.Fprintln(t.w, "  "+strings.Repeat("─", max(0, total-2)))
+			fmt.Fprintln(t.w, "  "+styled(t.w, faint, strings.Repeat("─", max(0, total-2))))
 			continue
 		}
 		var b strings.Builder
@@ -60,7 +69,7 @@ func (t *table) print() {
 				b.WriteString("  " + c + pad)
 			}
 		}
-		fmt.Fprintln(t.w, strings.TrimRight(b.String(), " "))
+		fmt.Fprintln(t.w, styled(t.w, t.styles[n], strings.TrimRight(b.String(), " ")))
 	}
 }
 
@@ -72,7 +81,7 @@ func printTokens(w io.Writer, u answer.Usage) {
 		evidence += e.Tokens
 	}
 	t := newTable(w, 1)
-	t.row("tokens", "")
+	t.head("tokens", "")
 	for _, r := range []struct {
 		name string
 		n    int
@@ -95,7 +104,7 @@ func printTokens(w io.Writer, u answer.Usage) {
 // printTimings is the latency ledger as a table whose sum is the total.
 func printTimings(w io.Writer, res *answer.Result) {
 	t := newTable(w, 1, 2)
-	t.row("milliseconds", "", "")
+	t.head("milliseconds", "", "")
 	for _, r := range res.Timings.Rows() {
 		share := 0.0
 		if res.Timings.Total > 0 {
@@ -121,6 +130,6 @@ func printSources(w io.Writer, res *answer.Result) {
 		if len(s.Heading) > 0 {
 			place += " › " + strings.Join(s.Heading, " › ")
 		}
-		fmt.Fprintf(w, "  [%d] %s\n", s.Marker, place)
+		fmt.Fprintf(w, "  %s %s\n", styled(w, cyan, fmt.Sprintf("[%d]", s.Marker)), place)
 	}
 }
