@@ -8,7 +8,7 @@ LDFLAGS := -X main.version=$(VERSION)
 # that hours. Everything else runs under it.
 SLOW := ragd/inference/model ragd/inference/encode
 
-.PHONY: help build setup demo test lint vet race slow test-gemma generate bench bench-retrieval compare clean dashboards check-dashboards check-rules check-page
+.PHONY: help build setup demo test lint vet race slow test-gemma cuda-tools build-cuda generate-cuda check-cuda test-cuda generate bench bench-retrieval compare clean dashboards check-dashboards check-rules check-page
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -40,6 +40,38 @@ slow: ## tests that run real models for long
 
 test-gemma: ## tests on Gemma 3 270M; fetches it, which accepts Gemma's terms
 	$(GO) test -tags gemma -run Gemma ./inference/...
+
+# The device backend (build tag cuda). The compiler and headers are fetched once; the
+# tests run on a simulated driver, so none of it needs a GPU.
+CUDA      := $(CURDIR)/.cache/cuda
+CUDADIR   := inference/cuda
+CUDATOOLS := $(CUDADIR)/tools
+CUDAENV   := CGO_ENABLED=1 CGO_CFLAGS="-O2 -g -I$(CUDA)/nvidia/cuda_runtime/include" CGO_LDFLAGS="-O2 -g -Wl,--as-needed"
+
+cuda-tools:
+	@$(CUDATOOLS)/fetch.sh $(CUDA)
+
+build-cuda: cuda-tools ## write bin/ragd with the device backend
+	$(CUDAENV) $(GO) build -tags cuda -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/ragd
+
+generate-cuda: cuda-tools ## rewrite the device code and the driver's trampolines
+	$(CUDATOOLS)/nvrtc.sh $(CUDA) $(CUDADIR)/kernel/kernels.cu $(CUDADIR)/kernel/kernels.ptx -ptx compute_70
+	$(CUDATOOLS)/resources.sh $(CUDA) sm_70 sm_80 sm_90 >$(CUDADIR)/kernel/resources.txt
+	$(GO) run ./$(CUDATOOLS)/genshim $(CUDA)/nvidia/cuda_runtime/include >$(CUDADIR)/cudrv/shim_gen.c
+
+check-cuda: cuda-tools # the committed device code is what the sources compile to
+	$(CUDATOOLS)/nvrtc.sh $(CUDA) $(CUDADIR)/kernel/kernels.cu $(CUDA)/kernels.ptx -ptx compute_70
+	cmp $(CUDA)/kernels.ptx $(CUDADIR)/kernel/kernels.ptx
+	$(CUDATOOLS)/resources.sh $(CUDA) sm_70 sm_80 sm_90 >$(CUDA)/resources.txt
+	diff $(CUDADIR)/kernel/resources.txt $(CUDA)/resources.txt
+	$(GO) run ./$(CUDATOOLS)/genshim $(CUDA)/nvidia/cuda_runtime/include >$(CUDA)/shim_gen.c
+	cmp $(CUDA)/shim_gen.c $(CUDADIR)/cudrv/shim_gen.c
+
+test-cuda: check-cuda ## tests of the device backend, on a simulated driver
+	$(CUDATOOLS)/simdriver.sh $(CUDA)
+	$(CUDATOOLS)/nvrtc.sh $(CUDA) $(CUDADIR)/simdriver/testdata/misuse.cu $(CUDA)/misuse.ptx -ptx compute_70
+	$(CUDAENV) $(GO) vet -tags cuda ./$(CUDADIR)/... ./internal/app ./cmd/ragd
+	$(CUDAENV) RAGD_CUDA_DRIVER=$(CUDA)/libcuda.so.1 $(GO) test -tags cuda -count=1 -timeout 20m ./$(CUDADIR)/...
 
 generate: ## rewrite the generated assembly
 	$(GO) generate ./inference/cpu/kernel
