@@ -66,8 +66,8 @@ func (t *attentionTask) plan() {
 	for i := range t.b.step.spans {
 		t.items += t.spanItems(&t.b.step.spans[i])
 	}
-	if t.split && cap(t.partials) < t.items {
-		t.partials = append(t.partials[:cap(t.partials)], make(partials, t.items-cap(t.partials))...)
+	if more := t.items - len(t.partials); t.split && more > 0 {
+		t.partials = append(t.partials, make(partials, more)...)
 	}
 }
 
