@@ -139,7 +139,8 @@ func (c *CrossEncoder) pass(ctx context.Context, batch []input, results []PairSc
 	for i, in := range batch {
 		texts[i] = model.Text{Tokens: in.tokens, Second: in.second}
 	}
-	if err := c.gate.enter(ctx, false); err != nil {
+	// A question waits for its pairs, so they are as urgent as it.
+	if err := c.gate.enter(ctx, true); err != nil {
 		return err
 	}
 	defer c.gate.leave()

@@ -26,6 +26,10 @@ import (
 
 // openAnswers loads the answer model and puts the question road together.
 func (a *App) openAnswers(ctx context.Context) error {
+	reranker, err := a.openReranker(ctx)
+	if err != nil {
+		return err
+	}
 	path, err := a.ensure(ctx, a.cfg.Models.Answer)
 	if err != nil {
 		return err
@@ -37,10 +41,6 @@ func (a *App) openAnswers(ctx context.Context) error {
 	a.gen = m.generator
 	a.onClose(m.generator.engine.Close)
 	if err := a.tel.WatchEngine(m.generator.stats); err != nil {
-		return err
-	}
-	reranker, err := a.openReranker(ctx)
-	if err != nil {
 		return err
 	}
 	retriever, err := a.retriever()

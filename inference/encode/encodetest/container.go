@@ -28,8 +28,8 @@ func (m Model) writeGGUF(path string, types int, v vocabulary, list []part) erro
 			pooling = poolMean
 		}
 		keys := map[string]any{
-			"general.architecture": "bert", "general.name": "tiny reranker", "bert.block_count": uint32(layers), "bert.embedding_length": uint32(width),
-			"bert.attention.head_count": uint32(4), "bert.feed_forward_length": uint32(feedForward), "bert.context_length": uint32(Context),
+			"general.architecture": "bert", "general.name": "tiny reranker", "bert.block_count": uint32(m.Shape.Layers), "bert.embedding_length": uint32(m.Shape.Width),
+			"bert.attention.head_count": uint32(m.Shape.Heads), "bert.feed_forward_length": uint32(m.Shape.FeedForward), "bert.context_length": uint32(m.Shape.Context),
 			"bert.attention.layer_norm_epsilon": float32(1e-12), "bert.attention.causal": false, "bert.pooling_type": pooling,
 			"tokenizer.ggml.token_type_count": uint32(types),
 		}
@@ -39,16 +39,30 @@ func (m Model) writeGGUF(path string, types int, v vocabulary, list []part) erro
 			errs = append(errs, w.Set(key, value))
 		}
 		for _, p := range list {
-			x := p.values()
-			data := make([]byte, 4*len(x))
-			dims := make([]uint64, len(p.dims))
-			for i, d := range p.dims {
-				dims[len(dims)-1-i] = uint64(d)
-			}
-			errs = append(errs, quant.Encode(quant.F32, data, x), w.Add(p.name, dims, quant.F32, data))
+			errs = append(errs, m.add(w, p))
 		}
 		return errors.Join(errs...)
 	})
+}
+
+// add stores a tensor; vectors stay float32.
+func (m Model) add(w *gguf.Writer, p part) error {
+	typ, x, dims := quant.F32, p.values(), make([]uint64, len(p.dims))
+	for i, d := range p.dims {
+		dims[len(dims)-1-i] = uint64(d)
+	}
+	if len(dims) == 2 {
+		typ = m.Type
+	}
+	row, err := typ.RowBytes(int(dims[0]))
+	if err != nil {
+		return err
+	}
+	data := make([]byte, len(x)/int(dims[0])*row)
+	if err := quant.Encode(typ, data, x); err != nil {
+		return err
+	}
+	return w.Add(p.name, dims, typ, data)
 }
 
 // keys is the vocabulary as GGUF holds it.
@@ -101,8 +115,8 @@ func (m Model) writeFolder(t testing.TB, dir string, f family, list []part) {
 	for _, p := range list {
 		from, x := len(data), p.values()
 		if p.name == "position_embd.weight" {
-			x = append(make([]float32, skip*width), x...)
-			p.dims = []int{p.dims[0] + skip, width}
+			x = append(make([]float32, skip*m.Shape.Width), x...)
+			p.dims = []int{p.dims[0] + skip, m.Shape.Width}
 		}
 		for _, v := range x {
 			data = binary.LittleEndian.AppendUint32(data, math.Float32bits(v))
@@ -110,8 +124,9 @@ func (m Model) writeFolder(t testing.TB, dir string, f family, list []part) {
 		header[m.folderName(prefix, p.name)] = map[string]any{"dtype": "F32", "shape": p.dims, "data_offsets": []int{from, len(data)}}
 	}
 	config := map[string]any{
-		"model_type": string(m.Family), "num_hidden_layers": layers, "hidden_size": width, "num_attention_heads": 4, "intermediate_size": feedForward,
-		"max_position_embeddings": Context + skip, "layer_norm_eps": 1e-12, "hidden_act": "gelu", "pad_token_id": padding,
+		"model_type": string(m.Family), "num_hidden_layers": m.Shape.Layers, "hidden_size": m.Shape.Width, "num_attention_heads": m.Shape.Heads,
+		"intermediate_size":       m.Shape.FeedForward,
+		"max_position_embeddings": m.Shape.Context + skip, "layer_norm_eps": 1e-12, "hidden_act": "gelu", "pad_token_id": padding,
 	}
 	maps.Copy(config, m.Config)
 	head := marshal(t, header)

@@ -39,11 +39,14 @@ type Case struct {
 // Context is the longest pair of the tiny models, in tokens.
 const Context = 48
 
-const (
-	width       = 48
-	layers      = 2
-	feedForward = 80
-)
+// Shape is the size of a model.
+type Shape struct{ Width, Layers, Heads, FeedForward, Context int }
+
+// Tiny is the shape that the golden scores are for.
+func Tiny() Shape { return Shape{Width: 48, Layers: 2, Heads: 4, FeedForward: 80, Context: Context} }
+
+// MiniLM is the shape of the common small rerankers, for measuring speed.
+func MiniLM() Shape { return Shape{Width: 384, Layers: 6, Heads: 12, FeedForward: 1536, Context: 512} }
 
 type family struct {
 	Tokenizer json.RawMessage

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"testing"
+
+	"ragd/inference/quant"
 )
 
 // Head is the classification head of a model.
@@ -19,9 +21,13 @@ const (
 // Model describes a tiny model to write.
 type Model struct {
 	Family Family
-	Head   Head
+	// Shape is Tiny when it is left out.
+	Shape Shape
+	Head  Head
 	// Labels is the number of scores of the head; 0 means 1.
 	Labels int
+	// Type is how a GGUF file stores its matrices; 0 is F32.
+	Type quant.Type
 	// Folder asks for a Hugging Face folder instead of a GGUF file.
 	Folder bool
 	// Config adds to config.json of a folder.
@@ -31,6 +37,9 @@ type Model struct {
 // Write writes the model below a folder of the test and returns its path.
 func Write(t testing.TB, m Model) string {
 	t.Helper()
+	if m.Shape == (Shape{}) {
+		m.Shape = Tiny()
+	}
 	f := read(t, m.Family)
 	v := readVocabulary(t, f.Tokenizer)
 	list := m.parts(len(v.spellings), f.Types)

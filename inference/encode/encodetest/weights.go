@@ -55,21 +55,22 @@ func noise(name string, n int) []float32 {
 
 // parts lists the tensors of a model with the head that m asks for.
 func (m Model) parts(vocab, types int) []part {
+	width, feedForward := m.Shape.Width, m.Shape.FeedForward
 	list := []part{
 		{"token_embd.weight", []int{vocab, width}, plain},
-		{"position_embd.weight", []int{Context, width}, plain},
+		{"position_embd.weight", []int{m.Shape.Context, width}, plain},
 		{"token_types.weight", []int{types, width}, plain},
 	}
-	list = append(list, norm("token_embd_norm")...)
-	for i := range layers {
+	list = append(list, norm("token_embd_norm", width)...)
+	for i := range m.Shape.Layers {
 		p := fmt.Sprintf("blk.%d.", i)
 		for _, name := range []string{"attn_q", "attn_k", "attn_v", "attn_output"} {
 			list = append(list, linear(p+name, width, width)...)
 		}
 		list = append(list, linear(p+"ffn_up", feedForward, width)...)
 		list = append(list, linear(p+"ffn_down", width, feedForward)...)
-		list = append(list, norm(p+"attn_output_norm")...)
-		list = append(list, norm(p+"layer_output_norm")...)
+		list = append(list, norm(p+"attn_output_norm", width)...)
+		list = append(list, norm(p+"layer_output_norm", width)...)
 	}
 	if m.Head == FullHead {
 		list = append(list, linear("cls", width, width)...)
@@ -84,6 +85,6 @@ func linear(name string, rows, cols int) []part {
 	return []part{{name + ".weight", []int{rows, cols}, matrix}, {name + ".bias", []int{rows}, plain}}
 }
 
-func norm(name string) []part {
+func norm(name string, width int) []part {
 	return []part{{name + ".weight", []int{width}, gain}, {name + ".bias", []int{width}, plain}}
 }
