@@ -44,10 +44,10 @@ func (b *Backend) attend(dst, q *tensor, a model.Attention) {
 	t.group = a.Heads / a.KVHeads
 	t.tall = max(1, attendRows/t.group)
 	t.plan()
-	b.pool.run(t, t.items)
+	b.run(t, t.items)
 	if t.split {
 		t.join.t = t
-		b.pool.run(&t.join, len(b.step.spans)*a.KVHeads)
+		b.run(&t.join, len(b.step.spans)*a.KVHeads)
 	}
 }
 

@@ -8,7 +8,6 @@ package cpu
 
 import (
 	"fmt"
-	"runtime"
 
 	"ragd/inference/cpu/kernel"
 	"ragd/inference/model"
@@ -17,8 +16,14 @@ import (
 // Config tunes a backend.
 type Config struct {
 	// Threads is the number of threads that compute, the caller's included; 0
-	// means one for each CPU the process may use.
+	// means one for each CPU the process may use. Without meaning when there is a
+	// Pool.
 	Threads int
+	// Pool is the threads to compute on, shared with other backends. It must
+	// outlive the backend. Nil starts a pool of the backend's own.
+	Pool *Pool
+	// Background is the class to start in; see SetBackground.
+	Background bool
 	// Kernels is the kernel set; nil means the fastest one of this machine.
 	Kernels *kernel.Set
 	// Float32 turns every weight into float32 when it is loaded and keeps
@@ -31,7 +36,9 @@ type Config struct {
 type Backend struct {
 	set     *kernel.Set
 	float32 bool
-	pool    *pool
+	pool    *Pool
+	ownPool bool
+	seat    *seat
 	step    step
 	tensors []*tensor
 	caches  []*cache
@@ -54,28 +61,29 @@ type Backend struct {
 
 var _ model.Ops = (*Backend)(nil)
 
-// New starts a backend. Close stops its threads.
+// New starts a backend. Close ends it, and the threads unless they are shared.
 func New(cfg Config) (*Backend, error) {
-	if cfg.Threads < 0 || cfg.Threads > maxThreads {
-		return nil, fmt.Errorf("cpu: %d threads (0 to %d)", cfg.Threads, maxThreads)
-	}
-	if cfg.Threads == 0 {
-		cfg.Threads = min(runtime.GOMAXPROCS(0), maxThreads)
-	}
 	if cfg.Kernels == nil {
 		cfg.Kernels = kernel.Best()
+	}
+	pool := cfg.Pool
+	if pool == nil {
+		var err error
+		if pool, err = NewPool(cfg.Threads); err != nil {
+			return nil, err
+		}
 	}
 	b := &Backend{
 		set:     cfg.Kernels,
 		float32: cfg.Float32,
-		pool:    newPool(cfg.Threads),
-		workers: make([]workspace, cfg.Threads),
+		pool:    pool,
+		ownPool: cfg.Pool == nil,
+		seat:    newSeat(pool.turns, cfg.Background),
+		workers: make([]workspace, pool.size),
 	}
 	b.products.b, b.rowTask.b, b.attention.b = b, b, b
 	return b, nil
 }
-
-const maxThreads = 1024
 
 // Name says what computes: the kernel set and the number of threads.
 func (b *Backend) Name() string {
@@ -86,11 +94,23 @@ func (b *Backend) Name() string {
 	return fmt.Sprintf("%s, %d threads", name, b.pool.size)
 }
 
-// Close stops the threads and frees the caches. The backend and everything it
-// handed out must not be used afterwards.
+// SetBackground moves the backend between the two classes: operations in the
+// background give way to those of other backends on the same pool, within a turn
+// at the pool, and still get a tenth of the time beside steps that never pause.
+// Any goroutine may call it at any time, in the middle of a step too.
+func (b *Backend) SetBackground(on bool) { b.seat.setBackground(on) }
+
+// run does the items of t on the pool when it is the backend's turn.
+func (b *Backend) run(t task, items int) { b.pool.run(b.seat, t, items) }
+
+// Close frees the caches and stops the threads unless they are shared. The
+// backend and everything it handed out must not be used afterwards.
 func (b *Backend) Close() error {
-	b.pool.close()
+	b.seat.end()
 	var first error
+	if b.ownPool {
+		first = b.pool.Close()
+	}
 	for _, c := range b.caches {
 		if err := c.free(); first == nil {
 			first = err

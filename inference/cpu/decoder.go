@@ -92,6 +92,7 @@ func (b *Backend) FeedForward(x model.Tensor, f *model.GatedFFN) {
 
 // Logits multiplies the rows that asked for logits, normalised, by w.
 func (b *Backend) Logits(x model.Tensor, n model.Norm, w model.Matrix) ([][]float32, error) {
+	defer b.seat.end()
 	rows := len(b.step.logits)
 	b.results = b.results[:0]
 	if rows == 0 {

@@ -87,6 +87,7 @@ func (b *Backend) FeedForwardNorm(x model.Tensor, f *model.FFN) {
 
 // Pool returns one vector a text.
 func (b *Backend) Pool(x model.Tensor, p model.Pooling, unit bool) ([][]float32, error) {
+	defer b.seat.end()
 	t := x.(*tensor)
 	b.openResults(len(b.step.spans), t.width)
 	for i := range b.step.spans {
@@ -124,6 +125,7 @@ func (b *Backend) openResults(n, width int) {
 
 // Classify applies a classification head to the first row of each text.
 func (b *Backend) Classify(x model.Tensor, dense, out model.Linear) ([][]float32, error) {
+	defer b.seat.end()
 	t := x.(*tensor)
 	first := b.step.logits[:0]
 	for i := range b.step.spans {

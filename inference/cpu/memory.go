@@ -77,7 +77,7 @@ func (b *Backend) pack(m *matrix, data []byte) (*kernel.Matrix, error) {
 	const strip = 8 * kernel.PackRows
 	t := &packTask{from: m, data: data, to: packed, strip: strip, widen: typ != m.typ}
 	t.errs = make([]error, (m.rows+strip-1)/strip)
-	b.pool.run(t, len(t.errs))
+	b.run(t, len(t.errs))
 	return packed, errors.Join(t.errs...)
 }
 

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -13,64 +14,163 @@ type task interface {
 	do(worker, item int)
 }
 
-// spinTime is how long an idle worker looks for the next task before it parks.
+// spinTime is how long a thread looks for what it waits for before it sleeps.
 // Steps of a small model are a few hundred tasks apart by microseconds, and
-// waking a parked goroutine costs more than most of them take.
+// waking a goroutine costs more than most of them take. Where other processes
+// want the cores, whoever is waited for may be off its core for milliseconds:
+// then to spin on would only keep it off.
 const spinTime = 50 * time.Microsecond
 
-// pool runs tasks on the caller and n-1 persistent workers. One goroutine at a
-// time may call run.
-type pool struct {
-	size int
+// Pool is threads that compute. Backends that share one never compute at the same
+// time: their operations take turns, those in the background behind the others
+// (see Backend.SetBackground).
+type Pool struct {
+	size  int
+	turns *turns
+
 	task task
-	// next holds the number of items in the upper half and the next unclaimed
-	// one in the lower half. One word, so that a claim by a worker that slept
-	// through several tasks is either void or an item of the task that is open.
-	next   atomic.Uint64
-	done   atomic.Int64
+	// next holds the end of the open items in the upper half and the next
+	// unclaimed one in the lower half. One word, so that a claim by a worker that
+	// slept through several tasks is either void or an item of the task that is
+	// open.
+	next atomic.Uint64
+	done atomic.Int64 // items done, counted from the first open one's number
+
 	parked atomic.Int32
 	wake   chan struct{}
+	// awaited is set while the caller sleeps until workers finish.
+	awaited  atomic.Bool
+	finished chan struct{}
+
 	closed atomic.Bool
 	group  sync.WaitGroup
 }
 
-func newPool(size int) *pool {
-	p := &pool{size: size, wake: make(chan struct{}, size)}
-	for worker := 1; worker < size; worker++ {
+// NewPool starts a pool of that many threads, the caller's of an operation
+// included; 0 means one for each CPU the process may use.
+func NewPool(threads int) (*Pool, error) {
+	if threads < 0 || threads > maxThreads {
+		return nil, fmt.Errorf("cpu: %d threads (0 to %d)", threads, maxThreads)
+	}
+	if threads == 0 {
+		threads = min(runtime.GOMAXPROCS(0), maxThreads)
+	}
+	p := &Pool{size: threads, turns: newTurns(), wake: make(chan struct{}, threads), finished: make(chan struct{}, 1)}
+	for worker := 1; worker < threads; worker++ {
 		p.group.Go(func() { p.work(worker) })
 	}
-	return p
+	return p, nil
 }
 
-// run does all items of t and returns when the last is finished.
-func (p *pool) run(t task, items int) {
-	if items == 1 || p.size == 1 {
-		for i := range items {
-			t.do(0, i)
+const maxThreads = 1024
+
+// Threads is the number of threads that compute.
+func (p *Pool) Threads() int { return p.size }
+
+// Close stops the threads. No backend may use the pool any more.
+func (p *Pool) Close() error {
+	p.closed.Store(true)
+	for range p.size - 1 {
+		select {
+		case p.wake <- struct{}{}:
+		default:
 		}
+	}
+	p.group.Wait()
+	return nil
+}
+
+// run does all items of t and returns when the last is finished. A single item
+// is done by the caller at once.
+func (p *Pool) run(s *seat, t task, items int) {
+	if items == 1 {
+		t.do(0, 0)
 		return
 	}
-	p.task = t
-	p.done.Store(0)
-	p.next.Store(uint64(items) << 32)
-	p.wakeParked()
-	for p.claim(0) {
+	for at := 0; at < items; {
+		at = p.turn(s, t, at, items)
 	}
-	for spins := 0; p.done.Load() != int64(items); spins++ {
-		if spins%256 == 255 {
-			runtime.Gosched()
+}
+
+// turn does items in one turn at the pool, and returns the first that is not
+// done: hi, or an earlier one when the turn had to be given up. When an item
+// panics on the caller's goroutine, the pool is left in order.
+func (p *Pool) turn(s *seat, t task, lo, hi int) (end int) {
+	s.acquire()
+	defer s.release()
+	p.open(t, lo, hi)
+	whole := false
+	defer func() {
+		end = p.cut()
+		if !whole {
+			p.done.Add(1) // the item that panicked
+		}
+		p.await(int64(end))
+		p.task = nil
+	}()
+	for p.claim(0) {
+		if s.yielding && s.yields() {
+			break
 		}
 	}
-	p.task = nil
+	whole = true
+	return end
+}
+
+func (p *Pool) open(t task, lo, hi int) {
+	p.task = t
+	p.done.Store(int64(lo))
+	p.next.Store(uint64(hi)<<32 | uint64(lo))
+	for range min(int(p.parked.Load()), hi-lo-1) {
+		select {
+		case p.wake <- struct{}{}:
+		default:
+			return
+		}
+	}
+}
+
+// cut closes the task before the first unclaimed item and returns that.
+func (p *Pool) cut() int {
+	for {
+		state := p.next.Load()
+		at, end := state&(1<<32-1), state>>32
+		if at >= end {
+			return int(end)
+		}
+		if p.next.CompareAndSwap(state, at<<32|at) {
+			return int(at)
+		}
+	}
+}
+
+// await returns when the workers have done what they claimed.
+func (p *Pool) await(end int64) {
+	for deadline := time.Now().Add(spinTime); ; {
+		for range 64 {
+			if p.done.Load() == end {
+				return
+			}
+		}
+		if time.Now().After(deadline) {
+			break
+		}
+	}
+	// The flag goes up before the last look, so that whoever finishes after the
+	// look sees it.
+	p.awaited.Store(true)
+	for p.done.Load() != end {
+		<-p.finished
+	}
+	p.awaited.Store(false)
 }
 
 // claim does one open item and reports whether there was one.
-func (p *pool) claim(worker int) bool {
-	state := p.next.Load()
-	if uint32(state) >= uint32(state>>32) {
+func (p *Pool) claim(worker int) bool {
+	if !p.opened() {
 		return false
 	}
-	state = p.next.Add(1) - 1
+	state := p.next.Add(1) - 1
 	item := uint32(state)
 	if item >= uint32(state>>32) {
 		return false
@@ -80,20 +180,39 @@ func (p *pool) claim(worker int) bool {
 	return true
 }
 
+func (p *Pool) opened() bool {
+	state := p.next.Load()
+	return uint32(state) < uint32(state>>32)
+}
+
 // work is the life of a worker.
-func (p *pool) work(worker int) {
+func (p *Pool) work(worker int) {
 	for !p.closed.Load() {
-		if !p.claim(worker) && !p.spin() {
+		if p.claim(worker) {
+			p.report()
+		} else if !p.spin() {
 			p.park()
 		}
 	}
 }
 
+// report wakes a caller that sleeps. A token left over from an earlier task makes
+// it look once more, nothing else.
+func (p *Pool) report() {
+	if !p.awaited.Load() {
+		return
+	}
+	select {
+	case p.finished <- struct{}{}:
+	default:
+	}
+}
+
 // spin waits a little for an open item.
-func (p *pool) spin() bool {
+func (p *Pool) spin() bool {
 	for deadline := time.Now().Add(spinTime); time.Now().Before(deadline); {
 		for range 64 {
-			if p.open() {
+			if p.opened() {
 				return true
 			}
 		}
@@ -101,39 +220,12 @@ func (p *pool) spin() bool {
 	return false
 }
 
-func (p *pool) open() bool {
-	state := p.next.Load()
-	return uint32(state) < uint32(state>>32)
-}
-
-// park sleeps until run or close wakes the worker. The second look after
-// announcing itself closes the gap in which run saw nobody parked.
-func (p *pool) park() {
+// park sleeps until open or Close wakes the worker. The second look after
+// announcing itself closes the gap in which open saw nobody parked.
+func (p *Pool) park() {
 	p.parked.Add(1)
-	if !p.open() && !p.closed.Load() {
+	if !p.opened() && !p.closed.Load() {
 		<-p.wake
 	}
 	p.parked.Add(-1)
-}
-
-func (p *pool) wakeParked() {
-	for range p.parked.Load() {
-		select {
-		case p.wake <- struct{}{}:
-		default:
-			return
-		}
-	}
-}
-
-// close stops the workers. No task may be running.
-func (p *pool) close() {
-	p.closed.Store(true)
-	for range p.size - 1 {
-		select {
-		case p.wake <- struct{}{}:
-		default:
-		}
-	}
-	p.group.Wait()
 }

@@ -85,7 +85,7 @@ func (b *Backend) multiply() {
 		o.tiles = ceil(b.input.rows, p.tall) * ceil(o.w.rows, o.wide)
 		total += o.tiles
 	}
-	b.pool.run(p, total)
+	b.run(p, total)
 }
 
 // tileWidth is the number of weight rows in a tile: many for a single row of

@@ -19,7 +19,7 @@ const rowChunk = 8
 
 func (b *Backend) eachRow(op rowOp, rows int) {
 	b.rowTask.op, b.rowTask.rows = op, rows
-	b.pool.run(&b.rowTask, ceil(rows, rowChunk))
+	b.run(&b.rowTask, ceil(rows, rowChunk))
 }
 
 func (t *rowTask) do(_, item int) {

@@ -24,7 +24,9 @@ type span struct {
 	blocks      []int32
 }
 
+// resetStep opens a step, which lasts until its results are returned.
 func (b *Backend) resetStep() {
+	b.seat.begin()
 	s := &b.step
 	s.tokens, s.positions, s.types = s.tokens[:0], s.positions[:0], s.types[:0]
 	s.spans, s.spanOf, s.logits = s.spans[:0], s.spanOf[:0], s.logits[:0]

@@ -23,6 +23,11 @@ type Config struct {
 	// longest that a query waits behind passages; 0 means 512. A text longer
 	// than that gets a pass of its own.
 	BatchTokens int
+	// Urgency is told before each pass whether a query waits for it, and during a
+	// pass over passages when a query comes: a backend that shares its machine can
+	// hurry then and give way otherwise. One call at a time; it must not block. May
+	// be nil.
+	Urgency func(urgent bool)
 }
 
 const defaultBatchTokens = 512

@@ -9,6 +9,10 @@ import (
 // gate lets one caller at a time use the model. Who is urgent goes before who is
 // not; among equals the first come is the first served.
 type gate struct {
+	// urgency is told whether who uses the model, or anybody who waits for that, is
+	// urgent: under the lock, and before a turn begins. May be nil.
+	urgency func(urgent bool)
+
 	mu             sync.Mutex
 	busy, closed   bool
 	urgent, normal []chan struct{}
@@ -26,7 +30,11 @@ func (g *gate) enter(ctx context.Context, urgent bool) error {
 			return ErrClosed
 		}
 		g.busy = true
+		g.tell(urgent)
 		return nil
+	}
+	if urgent {
+		g.tell(true)
 	}
 	queue := g.queue(urgent)
 	turn := make(chan struct{})
@@ -38,6 +46,12 @@ func (g *gate) enter(ctx context.Context, urgent bool) error {
 	case <-ctx.Done():
 		g.abandon(queue, turn)
 		return ctx.Err()
+	}
+}
+
+func (g *gate) tell(urgent bool) {
+	if g.urgency != nil {
+		g.urgency(urgent)
 	}
 }
 
@@ -85,11 +99,13 @@ func (g *gate) close() error {
 func (g *gate) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	queue := g.queue(len(g.urgent) > 0)
+	urgent := len(g.urgent) > 0
+	queue := g.queue(urgent)
 	if len(*queue) == 0 {
 		g.busy = false
 		return
 	}
+	g.tell(urgent)
 	close((*queue)[0])
 	*queue = slices.Delete(*queue, 0, 1)
 }

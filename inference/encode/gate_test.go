@@ -22,7 +22,8 @@ func (g *gate) waiting(n int) {
 }
 
 func TestGateServesQueriesFirst(t *testing.T) {
-	var g gate
+	var told []bool
+	g := gate{urgency: func(urgent bool) { told = append(told, urgent) }}
 	if err := g.enter(context.Background(), false); err != nil {
 		t.Fatal(err)
 	}
@@ -44,6 +45,10 @@ func TestGateServesQueriesFirst(t *testing.T) {
 	}
 	if want := []string{"query 1", "query 2", "passage 1", "passage 2"}; !slices.Equal(got, want) {
 		t.Errorf("served %v", got)
+	}
+	// The first passage, the two queries that come meanwhile, and the four turns.
+	if want := []bool{false, true, true, true, true, false, false}; !slices.Equal(told, want) {
+		t.Errorf("told %v", told)
 	}
 }
 
