@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"ragd/inference/cpu"
 	"ragd/ingest/store"
 	"ragd/internal/answer"
 	"ragd/internal/config"
@@ -42,9 +43,11 @@ type App struct {
 	tel   *telemetry.Telemetry
 	pool  *pgxpool.Pool
 	store *store.Store
-	embed *embedder
-	gen   *generator
-	ask   *answer.Service
+	// threads compute for all models, so that these do not fight for the cores.
+	threads *cpu.Pool
+	embed   *embedder
+	gen     *generator
+	ask     *answer.Service
 	// stopping is closed when Serve begins to shut down.
 	stopping chan struct{}
 	// closers run last in, first out.
@@ -74,6 +77,9 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (a *App, err err
 	if err := a.openDatabase(ctx); err != nil {
 		return a, err
 	}
+	if err := a.startThreads(); err != nil {
+		return a, err
+	}
 	if err := a.openEmbedder(ctx); err != nil {
 		return a, err
 	}
@@ -100,6 +106,16 @@ func (a *App) openTelemetry(ctx context.Context) error {
 	}
 	a.tel = tel
 	a.onClose(tel.Shutdown)
+	return nil
+}
+
+func (a *App) startThreads() error {
+	threads, err := cpu.NewPool(a.cfg.Inference.Threads)
+	if err != nil {
+		return err
+	}
+	a.threads = threads
+	a.onClose(closing(threads))
 	return nil
 }
 

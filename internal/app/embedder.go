@@ -27,11 +27,12 @@ func (a *App) openEmbedder(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ops, err := cpu.New(cpu.Config{Threads: a.cfg.Inference.Threads})
+	ops, err := cpu.New(cpu.Config{Pool: a.threads, Background: true})
 	if err != nil {
 		return err
 	}
-	e, err := encode.Open(ctx, path, ops, encode.Config{})
+	// Passages give way to answers; a question's own embedding is part of its answer.
+	e, err := encode.Open(ctx, path, ops, encode.Config{Urgency: func(urgent bool) { ops.SetBackground(!urgent) }})
 	if err != nil {
 		return fmt.Errorf("embedding model: %w", errors.Join(err, ops.Close()))
 	}

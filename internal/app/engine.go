@@ -123,7 +123,7 @@ func (a *App) loadAnswerModel(ctx context.Context, path string) (*answerModel, e
 }
 
 func (a *App) startEngine(ctx context.Context, f *gguf.File, tok tokenizer.Tokenizer) (*engine.Engine, model.Config, error) {
-	ops, err := cpu.New(cpu.Config{Threads: a.cfg.Inference.Threads})
+	ops, err := cpu.New(cpu.Config{Pool: a.threads})
 	if err != nil {
 		return nil, model.Config{}, err
 	}

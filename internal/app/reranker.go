@@ -42,7 +42,7 @@ func (a *App) openCross(ctx context.Context) (*rerank.Cross, error) {
 	if err != nil {
 		return nil, err
 	}
-	ops, err := cpu.New(cpu.Config{Threads: a.cfg.Inference.Threads})
+	ops, err := cpu.New(cpu.Config{Pool: a.threads})
 	if err != nil {
 		return nil, err
 	}
