@@ -23,13 +23,17 @@ func TestMeasure(t *testing.T) {
 		"nothing found":  {Query{Gain: graded}, nil, Metrics{}},
 		"ignored and repeated": {
 			Query{Gain: map[string]float64{"a": 1}, Ignored: map[string]bool{"i": true}},
-			[]string{"i", "x", "x", "a"}, Metrics{1 / 1.5849625, 0.5, 1, 1, 1},
+			[]string{"i", "x", "x", "a"},
+			Metrics{1 / 1.5849625, 0.5, 1, 1, 1},
 		},
 	} {
 		got := measure(c.q, c.ranking)
 		for i, pair := range [][2]float64{
-			{got.NDCG10, c.want.NDCG10}, {got.MRR10, c.want.MRR10}, {got.Recall5, c.want.Recall5},
-			{got.Recall20, c.want.Recall20}, {got.Recall100, c.want.Recall100},
+			{got.NDCG10, c.want.NDCG10},
+			{got.MRR10, c.want.MRR10},
+			{got.Recall5, c.want.Recall5},
+			{got.Recall20, c.want.Recall20},
+			{got.Recall100, c.want.Recall100},
 		} {
 			if math.Abs(pair[0]-pair[1]) > 1e-6 {
 				t.Errorf("%s: metric %d is %g, want %g", name, i, pair[0], pair[1])

@@ -51,7 +51,8 @@ func TestOpen(t *testing.T) {
 				"queries.jsonl":    `{"_id":"q1","text":"blue?"}` + "\n" + `{"_id":"q2","text":"unjudged"}`,
 				"qrels/test.tsv":   "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t0\n",
 				"something-else.x": "",
-			}, "",
+			},
+			"",
 			Set{"tiny", beir, []Query{{ID: "q1", Text: "blue?", Gain: map[string]float64{"d1": 2}}}},
 		},
 		"BEIR with TREC judgements": {
@@ -60,7 +61,8 @@ func TestOpen(t *testing.T) {
 				"queries.tsv":     "1\tblue?\n3\t밸브\n",
 				"qrels.test.txt":  "1 0 d1 1\n3 0 d2 1\n",
 				"claims_train.gz": "",
-			}, "",
+			},
+			"",
 			Set{"tiny", beir, []Query{
 				{ID: "1", Text: "blue?", Gain: map[string]float64{"d1": 1}},
 				{ID: "3", Text: "밸브", Gain: map[string]float64{"d2": 1}, Group: 1},
@@ -81,7 +83,8 @@ func TestOpen(t *testing.T) {
 				"cran.all.gz": ".I 1\n.T\nwings .\n.A\nsomebody\n.W\nwings .\nin a\nstream .\n.I 2\n.T\n\n.W\nplates\n",
 				"cran.qry":    ".I 001\n.W\nwhat wings\n.I 004\n.W\nwhich\nplates\n",
 				"cranqrel":    "1 1 1 \n2 2 4\n2 1 -1\n",
-			}, "",
+			},
+			"",
 			Set{"tiny", []Document{{"1", "wings .", "wings .\nin a\nstream ."}, {"2", "", "plates"}}, []Query{
 				{ID: "001", Text: "what wings", Gain: map[string]float64{"1": 4}, Ignored: map[string]bool{}},
 				{ID: "004", Text: "which\nplates", Gain: map[string]float64{"2": 1}, Ignored: map[string]bool{"1": true}, Group: 1},
@@ -92,14 +95,16 @@ func TestOpen(t *testing.T) {
 				"doc-text.trec":   "<DOC>\n<DOCNO>1</DOCNO>\nmemory\n</DOC>\n<DOC>\n<DOCNO>2</DOCNO>\nwaves\n</DOC>\n",
 				"query-text.trec": "<top>\n<num>1</num><title>\nLONG WAVES\n</title>\n</top>\n",
 				"qrels":           "1 0 2 1\n",
-			}, "",
+			},
+			"",
 			Set{"tiny", []Document{{"1", "", "memory"}, {"2", "", "waves"}}, []Query{{ID: "1", Text: "long waves", Gain: map[string]float64{"2": 1}}}},
 		},
 		"parallel": {
 			map[string]string{
 				"x_kor.json": `[{"id":1,"query":"물은?","positive":["물"]}]`,
 				"x_eng.json": `[{"id":1,"query":"water?","positive":["water","wet"]}]`,
-			}, "ko-en",
+			},
+			"ko-en",
 			Set{"tiny ko-en", []Document{{"0", "", "water"}, {"1", "", "wet"}}, []Query{{ID: "1", Text: "물은?", Gain: map[string]float64{"0": 1, "1": 1}}}},
 		},
 	} {

@@ -45,8 +45,9 @@ func Fuse(m Method, list []Candidate, dense float32) ([]Score, error) {
 // ConvexCombination is dense·D + (1−dense)·L, where D stretches the cosines so that
 // those of the dense list span 0 to 1, and L is BM25 over its maximum (Bruch and
 // others, "An Analysis of Fusion Functions for Hybrid Retrieval", 2022, arXiv
-// 2210.11934). D depends on the span alone, so it suits any embedding model; a
-// candidate that the dense list does not hold may lie below 0.
+// 2210.11934). D depends on the span alone, so it suits any embedding model. It is
+// never below 0: the span of a large corpus is narrow, and a chunk that holds the
+// very words of the question would else be lost for lying a little outside.
 func ConvexCombination(list []Candidate, dense float32) []Score {
 	lo, hi := cosines(list)
 	var most float32
@@ -56,7 +57,7 @@ func ConvexCombination(list []Candidate, dense float32) []Score {
 	out := make([]Score, len(list))
 	for i, c := range list {
 		s := &out[i]
-		s.Dense = stretch(c.Cosine, lo, hi)
+		s.Dense = max(stretch(c.Cosine, lo, hi), 0)
 		if most > 0 {
 			s.Lexical = c.BM25 / most
 		}

@@ -36,11 +36,24 @@ func TestConvexCombination(t *testing.T) {
 		{Cosine: 0.80, DenseRank: 3, BM25: 5, LexicalRank: 2},
 		{Cosine: 0.79, BM25: 4, LexicalRank: 3},
 	}
-	want := []Score{{0.5, 1, 0}, {0.75, 0.5, 1}, {0.25, 0, 0.5}, {0.15, -0.1, 0.4}}
+	want := []Score{{0.5, 1, 0}, {0.75, 0.5, 1}, {0.25, 0, 0.5}, {0.2, 0, 0.4}}
 	for i, got := range ConvexCombination(list, 0.5) {
 		if !near(got.Fused, want[i].Fused) || !near(got.Dense, want[i].Dense) || !near(got.Lexical, want[i].Lexical) {
 			t.Errorf("candidate %d: %+v, want %+v", i, got, want[i])
 		}
+	}
+}
+
+// The words decide for a chunk that lies far outside of a narrow dense list.
+func TestFarChunkWithTheWords(t *testing.T) {
+	list := []Candidate{
+		{Cosine: 0.861, DenseRank: 1},
+		{Cosine: 0.860, DenseRank: 2},
+		{Cosine: 0.859, DenseRank: 3},
+		{Cosine: 0.700, BM25: 9, LexicalRank: 1},
+	}
+	if got := order(ConvexCombination(list, 0.4)); got[0] != 3 {
+		t.Errorf("order %v", got)
 	}
 }
 
