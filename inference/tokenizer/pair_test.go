@@ -28,8 +28,12 @@ func sequence(name string, segment int) object {
 func jsonBERT(processor object) object {
 	return object{
 		"added_tokens": []object{
-			{"id": 0, "content": "[UNK]", "special": true}, {"id": 1, "content": "[CLS]", "special": true}, {"id": 2, "content": "[SEP]", "special": true},
-			{"id": 3, "content": "<L>", "lstrip": true}, {"id": 4, "content": "<R>", "rstrip": true}, {"id": 5, "content": "<N>"},
+			{"id": 0, "content": "[UNK]", "special": true},
+			{"id": 1, "content": "[CLS]", "special": true},
+			{"id": 2, "content": "[SEP]", "special": true},
+			{"id": 3, "content": "<L>", "lstrip": true},
+			{"id": 4, "content": "<R>", "rstrip": true},
+			{"id": 5, "content": "<N>"},
 		},
 		"normalizer": object{"type": "BertNormalizer", "lowercase": true}, "pre_tokenizer": object{"type": "BertPreTokenizer"},
 		"post_processor": processor,
@@ -111,7 +115,9 @@ func TestJoinNeedsATemplate(t *testing.T) {
 // spaces show it.
 func TestStrippingTokens(t *testing.T) {
 	added := []object{
-		{"id": 0, "content": "<unk>", "special": true}, {"id": 1, "content": "<L>", "lstrip": true}, {"id": 2, "content": "<R>", "rstrip": true},
+		{"id": 0, "content": "<unk>", "special": true},
+		{"id": 1, "content": "<L>", "lstrip": true},
+		{"id": 2, "content": "<R>", "rstrip": true},
 		{"id": 3, "content": "<N>"},
 	}
 	tok := fromJSON(t, object{
