@@ -57,7 +57,7 @@ func OpenCross(ctx context.Context, path string, ops model.Ops, cfg Config) (*Cr
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	e := &CrossEncoder{model: m, tokens: t, name: modelName(c.Name), batch: cfg.BatchTokens, limit: c.Context, sigmoid: r.sigmoid}
+	e := &CrossEncoder{model: m, tokens: t, name: modelName(c.Name), batch: cfg.BatchTokens, limit: c.Context, sigmoid: r.sigmoid, gate: gate{urgency: cfg.Urgency}}
 	if r.limit > 0 {
 		e.limit = min(e.limit, r.limit)
 	}

@@ -7,12 +7,14 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"ragd/inference/cpu"
 	"ragd/inference/encode"
+	"ragd/inference/encode/encodetest"
 	"ragd/internal/testenv"
 )
 
@@ -163,6 +165,23 @@ func TestCancelledBetweenBatches(t *testing.T) {
 	}
 	if _, _, err := e.EmbedQuery(context.Background(), "one"); err != nil {
 		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// The backend is told who waits for it.
+func TestUrgencyIsTold(t *testing.T) {
+	var told []bool
+	cfg := encode.Config{Urgency: func(urgent bool) { told = append(told, urgent) }}
+	e := open(t, "all-minilm-l6-v2", cpu.Config{Threads: 1}, cfg)
+	_, passages := e.EmbedPassages(context.Background(), []string{"one"})
+	_, _, query := e.EmbedQuery(context.Background(), "one")
+	c := mustOpenCross(t, encodetest.Model{Family: encodetest.BERT}, cfg) // tries itself on a pair
+	_, pairs := c.ScorePairs(context.Background(), "boat", []string{"blue"})
+	if err := errors.Join(passages, query, pairs); err != nil {
+		t.Fatal(err)
+	}
+	if want := []bool{false, true, true, true}; !slices.Equal(told, want) {
+		t.Errorf("told %v, want %v", told, want)
 	}
 }
 

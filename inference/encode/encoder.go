@@ -63,7 +63,7 @@ func Open(ctx context.Context, path string, ops model.Ops, cfg Config) (*Encoder
 	if err != nil {
 		return nil, err
 	}
-	e := &Encoder{model: m, config: m.Config(), tokens: t, batch: cfg.BatchTokens}
+	e := &Encoder{model: m, config: m.Config(), tokens: t, batch: cfg.BatchTokens, gate: gate{urgency: cfg.Urgency}}
 	if e.config.Pooling != model.PoolMean && e.config.Pooling != model.PoolCLS {
 		return nil, fmt.Errorf("%w: %s makes no embeddings (pooling %d)", model.ErrConfig, path, e.config.Pooling)
 	}
