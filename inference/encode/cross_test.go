@@ -2,6 +2,7 @@ package encode_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"math"
 	"os"
@@ -176,6 +177,41 @@ func cut(t *testing.T, path string, size int64) string {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// A model whose scores are no numbers is found when it is opened.
+func TestOpenCrossTriesTheModel(t *testing.T) {
+	dir := encodetest.Write(t, encodetest.Model{Family: encodetest.XLMRoBERTa, Folder: true})
+	path := filepath.Join(dir, "model.safetensors")
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary.LittleEndian.PutUint32(data[len(data)-4:], math.Float32bits(float32(math.NaN()))) // the last bias
+	if err := os.WriteFile(path, data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openCross(t, dir, encode.Config{}); !errors.Is(err, encode.ErrNotFinite) || !strings.Contains(err.Error(), dir) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A pair is as long as the model's positions and its tokenizer's limit allow.
+func TestMaxTokens(t *testing.T) {
+	for content, want := range map[string]int{"{}": encodetest.Context, `{"model_max_length": 30}`: 30, `{"model_max_length": 1e30}`: encodetest.Context} {
+		dir := encodetest.Write(t, encodetest.Model{Family: encodetest.BERT, Folder: true})
+		if err := os.WriteFile(filepath.Join(dir, "tokenizer_config.json"), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := openCross(t, dir, encode.Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		scores, err := c.ScorePairs(context.Background(), "boat", []string{strings.Repeat("blue ", 100)})
+		if err != nil || c.MaxTokens() != want || scores[0].Tokens != want || scores[0].Cut != 104-want {
+			t.Errorf("%s: at most %d tokens, %+v (%v)", content, c.MaxTokens(), scores, err)
+		}
+	}
 }
 
 // A reranker makes no embeddings, which is found at start as well.
