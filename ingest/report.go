@@ -56,13 +56,16 @@ func (r Report) Complete() bool { return r.Failed == 0 && r.Remaining == 0 }
 // Progress is where a run stands.
 type Progress struct {
 	// Documents of Total are settled, with Bytes of TotalBytes.
-	Documents, Total  int
-	Bytes, TotalBytes int64
+	Documents  int   `json:"documents"`
+	Total      int   `json:"total"`
+	Bytes      int64 `json:"bytes"`
+	TotalBytes int64 `json:"total_bytes"`
 	// Chunks are stored; Tokens were given to the embedder.
-	Chunks, Tokens int
+	Chunks int `json:"chunks"`
+	Tokens int `json:"tokens"`
 	// Current is the file read last.
-	Current string
-	Elapsed time.Duration
+	Current string        `json:"current"`
+	Elapsed time.Duration `json:"elapsed_ns"`
 }
 
 // Observer is told of each change, one call at a time; it must return quickly.

@@ -27,6 +27,7 @@ func TestUsage(t *testing.T) {
 		{[]string{"ask", "why?", "--mode", "guess"}, "answer_mode"},
 		{[]string{"ask", "why?", "--nonsense"}, "--nonsense"},
 		{[]string{"ingest"}, "usage: ragd ingest PATH..."},
+		{[]string{"ingest", "x", "-c", strings.Repeat("x", 300)}, "collection: 300 bytes"},
 		{[]string{"version", "extra"}, "usage: ragd version"},
 		{[]string{"kv", "--tokens", "0"}, "--tokens"},
 		{[]string{"kv", "--tokens", "many"}, "many"},

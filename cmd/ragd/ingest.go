@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ragd/ingest"
+	"ragd/internal/answer"
 	"ragd/internal/app"
 	"ragd/internal/client"
 	"ragd/internal/config"
@@ -28,6 +29,9 @@ func newIngest(o *options) *cobra.Command {
 			cfg, err := o.config()
 			if err != nil {
 				return err
+			}
+			if err := answer.ValidateCollection(req.Collection); err != nil {
+				return &usageError{err}
 			}
 			if req.Paths, err = absolute(paths); err != nil {
 				return err

@@ -56,7 +56,7 @@ func (v *Values) UnmarshalJSON(data []byte) error {
 	}
 	var many []string
 	if err := json.Unmarshal(data, &many); err != nil {
-		return fmt.Errorf("filters.metadata: a value is a string or a list of strings")
+		return invalid("filters.metadata", "a value is a string or a list of strings")
 	}
 	*v = many
 	return nil
@@ -145,28 +145,27 @@ func (r *Request) validateText() error {
 		return invalid("question", "is empty")
 	case len(r.Question) > MaxQuestionBytes:
 		return &Error{Code: TooLarge, Field: "question", Message: fmt.Sprintf("question: %d bytes, at most %d are allowed", len(r.Question), MaxQuestionBytes)}
-	case len(r.Collection) > MaxNameBytes:
-		return invalid("collection", fmt.Sprintf("%d bytes, at most %d are allowed", len(r.Collection), MaxNameBytes))
 	case len(r.History) > MaxHistoryTurns:
 		return invalid("history", fmt.Sprintf("%d turns, at most %d are allowed", len(r.History), MaxHistoryTurns))
 	case len(r.ToolResults) > MaxToolResults:
 		return invalid("tool_results", fmt.Sprintf("%d results, at most %d are allowed", len(r.ToolResults), MaxToolResults))
 	}
-	for field, text := range map[string]string{"question": r.Question, "collection": r.Collection} {
-		if err := cleanText(field, text); err != nil {
-			return err
-		}
+	if err := ValidateText("question", r.Question); err != nil {
+		return err
+	}
+	if err := ValidateCollection(r.Collection); err != nil {
+		return err
 	}
 	for i, t := range r.History {
 		if t.Role != "user" && t.Role != "assistant" {
 			return invalid(fmt.Sprintf("history[%d].role", i), fmt.Sprintf("%q is not user or assistant", t.Role))
 		}
-		if err := cleanText(fmt.Sprintf("history[%d].content", i), t.Content); err != nil {
+		if err := ValidateText(fmt.Sprintf("history[%d].content", i), t.Content); err != nil {
 			return err
 		}
 	}
 	for i, t := range r.ToolResults {
-		if err := cleanText(fmt.Sprintf("tool_results[%d]", i), t.Name+t.Content); err != nil {
+		if err := ValidateText(fmt.Sprintf("tool_results[%d]", i), t.Name+t.Content); err != nil {
 			return err
 		}
 	}
@@ -218,7 +217,7 @@ func (r *Request) validateChoices() error {
 		if stop == "" || len(stop) > MaxStopBytes {
 			return invalid(field, fmt.Sprintf("%d bytes, it must have 1 to %d", len(stop), MaxStopBytes))
 		}
-		if err := cleanText(field, stop); err != nil {
+		if err := ValidateText(field, stop); err != nil {
 			return err
 		}
 	}
@@ -242,7 +241,7 @@ func (f *Filters) validate() error {
 	if f == nil {
 		return nil
 	}
-	if err := cleanText("filters.path_prefix", f.PathPrefix); err != nil {
+	if err := ValidateText("filters.path_prefix", f.PathPrefix); err != nil {
 		return err
 	}
 	for key, values := range f.Metadata {
@@ -250,7 +249,7 @@ func (f *Filters) validate() error {
 		if key == "" || len(values) == 0 || len(values) > MaxFilterValues {
 			return invalid(field, fmt.Sprintf("key %q has %d values, 1 to %d are allowed", key, len(values), MaxFilterValues))
 		}
-		if err := cleanText(field, key+strings.Join(values, "")); err != nil {
+		if err := ValidateText(field, key+strings.Join(values, "")); err != nil {
 			return err
 		}
 	}
@@ -271,8 +270,17 @@ func (r *Request) sampling() Sampling {
 	return *r.Sampling
 }
 
-// cleanText refuses what PostgreSQL and JSON cannot carry.
-func cleanText(field, text string) error {
+// ValidateCollection checks a collection's name; the error is an *Error.
+func ValidateCollection(name string) error {
+	if len(name) > MaxNameBytes {
+		return invalid("collection", fmt.Sprintf("%d bytes, at most %d are allowed", len(name), MaxNameBytes))
+	}
+	return ValidateText("collection", name)
+}
+
+// ValidateText refuses what PostgreSQL and JSON cannot carry, with an *Error that
+// names the field.
+func ValidateText(field, text string) error {
 	if !utf8.ValidString(text) {
 		return invalid(field, "is not valid UTF-8")
 	}

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"encoding/json"
 	"math"
 	"os"
 	"path/filepath"
@@ -9,9 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"encoding/json"
-
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
 
 	"ragd/internal/answer"
 	"ragd/telemetry"
@@ -216,25 +216,26 @@ func checkStream(t *testing.T, l *live, req body, plain *answer.Result) {
 	}
 }
 
-// ended fails unless every span of a trace ended once, below one root.
-func ended(t *testing.T, spans tracetest.SpanStubs, traceID string) {
+// allEnded fails unless every span of every question ended once, below one root.
+func allEnded(t *testing.T, spans tracetest.SpanStubs) {
 	t.Helper()
-	roots := 0
-	seen := map[string]bool{}
+	roots := map[trace.TraceID]int{}
+	asked := map[trace.TraceID]bool{}
+	seen := map[trace.SpanID]bool{}
 	for _, s := range spans {
-		if s.SpanContext.TraceID().String() != traceID {
-			continue
-		}
-		id := s.SpanContext.SpanID().String()
+		id := s.SpanContext.SpanID()
 		if seen[id] || s.EndTime.IsZero() {
 			t.Errorf("span %s %q ended twice or never", id, s.Name)
 		}
 		seen[id] = true
 		if !s.Parent.IsValid() {
-			roots++
+			roots[s.SpanContext.TraceID()]++
 		}
+		asked[s.SpanContext.TraceID()] = asked[s.SpanContext.TraceID()] || s.Name == "POST /ask"
 	}
-	if roots != 1 {
-		t.Errorf("trace %s has %d roots", traceID, roots)
+	for id, ask := range asked {
+		if ask && roots[id] != 1 {
+			t.Errorf("trace %s has %d roots", id, roots[id])
+		}
 	}
 }

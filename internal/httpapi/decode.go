@@ -44,7 +44,10 @@ func (s *server) decode(c *gin.Context, v any) error {
 func decodeError(err error) error {
 	var wrongType *json.UnmarshalTypeError
 	var syntax *json.SyntaxError
+	var known *answer.Error
 	switch {
+	case errors.As(err, &known):
+		return known
 	case errors.As(err, &wrongType):
 		field := wrongType.Field
 		if field == "" {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"path/filepath"
 
 	"github.com/gin-gonic/gin"
 
@@ -27,8 +29,8 @@ func (s *server) ingest(c *gin.Context) {
 		s.fail(c, err, "")
 		return
 	}
-	if len(req.Paths) == 0 || len(req.Paths) > maxPaths {
-		s.fail(c, &answer.Error{Code: answer.Invalid, Field: "paths", Message: "paths: 1 to 10000 paths are needed"}, "")
+	if err := validateIngest(&req); err != nil {
+		s.fail(c, err, "")
 		return
 	}
 	ctx, id, end := s.beginIngest(c.Request.Context())
@@ -50,6 +52,21 @@ func (s *server) ingest(c *gin.Context) {
 		return
 	}
 	line(ingestLine{Report: &report})
+}
+
+// validateIngest fills in the collection. A relative path would be one of the
+// server's own folder, which the caller cannot know.
+func validateIngest(req *IngestRequest) error {
+	if req.Collection == "" {
+		req.Collection = defaultCollection
+	}
+	for i, p := range req.Paths {
+		if !filepath.IsAbs(p) {
+			field := fmt.Sprintf("paths[%d]", i)
+			return &answer.Error{Code: answer.Invalid, Field: field, Message: fmt.Sprintf("%s: %q is not an absolute path", field, p)}
+		}
+	}
+	return validatePaths(req.Collection, req.Paths)
 }
 
 // beginIngest gives a run its id and a context that ends with the request, by

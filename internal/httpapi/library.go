@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -15,6 +16,21 @@ const readyTimeout = 2 * time.Second
 
 // maxPaths bounds the lists of paths in a request.
 const maxPaths = 10000
+
+const defaultCollection = "default"
+
+// validatePaths checks what a request about documents names.
+func validatePaths(collection string, paths []string) error {
+	if len(paths) == 0 || len(paths) > maxPaths {
+		return &answer.Error{Code: answer.Invalid, Field: "paths", Message: fmt.Sprintf("paths: %d given, 1 to %d are needed", len(paths), maxPaths)}
+	}
+	for i, p := range paths {
+		if err := answer.ValidateText(fmt.Sprintf("paths[%d]", i), p); err != nil {
+			return err
+		}
+	}
+	return answer.ValidateCollection(collection)
+}
 
 func (s *server) healthz(c *gin.Context) {
 	c.JSON(http.StatusOK, gin.H{"status": "alive", "version": s.cfg.Version})
@@ -44,7 +60,12 @@ func (s *server) collections(c *gin.Context) {
 }
 
 func (s *server) documents(c *gin.Context) {
-	list, err := s.Library.Documents(c.Request.Context(), c.DefaultQuery("collection", "default"))
+	collection := c.DefaultQuery("collection", defaultCollection)
+	if err := answer.ValidateCollection(collection); err != nil {
+		s.fail(c, err, "")
+		return
+	}
+	list, err := s.Library.Documents(c.Request.Context(), collection)
 	if err != nil {
 		s.fail(c, err, "")
 		return
@@ -64,10 +85,10 @@ func (s *server) deleteDocuments(c *gin.Context) {
 		return
 	}
 	if req.Collection == "" {
-		req.Collection = "default"
+		req.Collection = defaultCollection
 	}
-	if len(req.Paths) == 0 || len(req.Paths) > maxPaths {
-		s.fail(c, &answer.Error{Code: answer.Invalid, Field: "paths", Message: "paths: 1 to 10000 paths are needed"}, "")
+	if err := validatePaths(req.Collection, req.Paths); err != nil {
+		s.fail(c, err, "")
 		return
 	}
 	n, err := s.Library.Delete(c.Request.Context(), req.Collection, req.Paths)
