@@ -8,7 +8,7 @@ LDFLAGS := -X main.version=$(VERSION)
 # that hours. Everything else runs under it.
 SLOW := ragd/inference/model ragd/inference/encode
 
-.PHONY: help build setup demo test lint vet race slow test-gemma cuda-tools build-cuda generate-cuda check-cuda test-cuda generate bench bench-retrieval compare clean dashboards check-dashboards check-rules check-page
+.PHONY: help build setup demo test lint vet race slow test-gemma cuda-tools build-cuda generate-cuda check-cuda test-cuda generate bench bench-engine bench-retrieval compare clean dashboards check-dashboards check-rules check-page
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -78,6 +78,13 @@ generate: ## rewrite the generated assembly
 
 bench: ## speed of kernels, models and tokenizers on this machine
 	$(GO) test -run '^$$' -bench . -benchtime 1s ./inference/...
+
+bench-engine: build ## speed of the engine, its caches and prompt lookup: docs/PERFORMANCE.md
+	$(BIN) bench engine
+
+compare: build ## in turn with llama.cpp: make compare LLAMA_BENCH=path [PEER_MODEL=file]
+	@test -n "$(LLAMA_BENCH)" || { echo "usage: make compare LLAMA_BENCH=path of llama-bench [PEER_MODEL=file] (docs/PERFORMANCE.md)"; exit 2; }
+	$(BIN) bench engine --against $(LLAMA_BENCH) $(if $(PEER_MODEL),--peer-model $(PEER_MODEL)) --svg bin/compare.svg
 
 dashboards: ## write the Grafana dashboard from its Go source
 	cd deploy/dashboards && $(GO) run . > ../grafana/dashboards/ragd.json

@@ -129,7 +129,7 @@ func (b *engineBench) test(ctx context.Context, name string) (Test, error) {
 		return b.shape(ctx, name, s)
 	}
 	measure, unit := b.self(name), "tok/s"
-	if name == "warm_prefix" {
+	if name == "warm_prefix" || name == "gap" {
 		unit = "ms"
 	}
 	var p pairs

@@ -43,6 +43,8 @@ func (b *engineBench) self(name string) func(context.Context) (value, ratio floa
 	switch name {
 	case "warm_prefix":
 		return b.warmPrefix
+	case "gap":
+		return b.gap
 	case "no_kv_cache":
 		return b.noKVCache
 	case "lookup":
