@@ -50,6 +50,8 @@ type App struct {
 	ask     *answer.Service
 	// stopping is closed when Serve begins to shut down.
 	stopping chan struct{}
+	// lost is told when a device is; Serve ends then.
+	lost chan error
 	// closers run last in, first out.
 	closers []func(context.Context) error
 }
@@ -61,7 +63,7 @@ const tenant = "default"
 // unless DocumentsOnly the answer model. What was started is stopped again when
 // a later part fails.
 func Open(ctx context.Context, cfg config.Config, opts Options) (a *App, err error) {
-	a = &App{cfg: cfg, opts: opts, log: opts.Log, tel: opts.Telemetry, stopping: make(chan struct{})}
+	a = &App{cfg: cfg, opts: opts, log: opts.Log, tel: opts.Telemetry, stopping: make(chan struct{}), lost: make(chan error, 1)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, a.Close())

@@ -33,7 +33,7 @@ type Check struct {
 // Doctor looks at the machine, the data folder, the models and the database. It
 // starts nothing and fetches nothing.
 func Doctor(ctx context.Context, cfg config.Config, opts Options) []Check {
-	checks := []Check{checkCPU(cfg), checkDevice()}
+	checks := []Check{checkCPU(cfg), checkDevice(cfg.Inference)}
 	dir, err := home(cfg)
 	if err != nil {
 		return append(checks, Check{Name: "data folder", Problem: err.Error()})
@@ -50,10 +50,6 @@ func checkCPU(cfg config.Config) Check {
 		threads = runtime.GOMAXPROCS(0)
 	}
 	return Check{Name: "cpu", Found: fmt.Sprintf("%s kernels, %d threads, %s/%s", kernel.Best().Name, threads, runtime.GOOS, runtime.GOARCH)}
-}
-
-func checkDevice() Check {
-	return Check{Name: "gpu", Found: "not used: this build computes on the CPU"}
 }
 
 // lowSpace is when the data folder's disk counts as almost full.

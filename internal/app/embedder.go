@@ -27,12 +27,12 @@ func (a *App) openEmbedder(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ops, err := cpu.New(cpu.Config{Pool: a.threads, Background: true})
+	ops, err := a.newBackend(cpu.Config{Pool: a.threads, Background: true})
 	if err != nil {
 		return err
 	}
 	// Passages give way to answers; a question's own embedding is part of its answer.
-	e, err := encode.Open(ctx, path, ops, encode.Config{Urgency: func(urgent bool) { ops.SetBackground(!urgent) }})
+	e, err := encode.Open(ctx, path, ops, encode.Config{Urgency: urgency(ops)})
 	if err != nil {
 		return fmt.Errorf("embedding model: %w", errors.Join(err, ops.Close()))
 	}

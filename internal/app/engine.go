@@ -123,7 +123,7 @@ func (a *App) loadAnswerModel(ctx context.Context, path string) (*answerModel, e
 }
 
 func (a *App) startEngine(ctx context.Context, f *gguf.File, tok tokenizer.Tokenizer) (*engine.Engine, model.Config, error) {
-	ops, err := cpu.New(cpu.Config{Pool: a.threads})
+	ops, err := a.newBackend(cpu.Config{Pool: a.threads})
 	if err != nil {
 		return nil, model.Config{}, err
 	}
@@ -240,6 +240,9 @@ func unexpectedEnd(err error) error {
 func failure(err error) error {
 	if errors.Is(err, engine.ErrClosed) {
 		return &answer.Error{Code: answer.Unavailable, Message: "the server is shutting down", Err: err}
+	}
+	if deviceFailed(err) {
+		return &answer.Error{Code: answer.Unavailable, Message: "the device that computes answers failed", Err: err}
 	}
 	return err
 }

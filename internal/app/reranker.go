@@ -32,7 +32,8 @@ func (a *App) openReranker(ctx context.Context) (*rerank.Reranker, error) {
 
 func (a *App) rerankConfig() rerank.Config {
 	cfg := rerank.DefaultConfig()
-	cfg.MinEvidence, cfg.MinWords = float32(a.cfg.Retrieve.MinScore), float32(a.cfg.Retrieve.MinWords)
+	cfg.MinEvidence, cfg.MinAcross = float32(a.cfg.Retrieve.MinScore), float32(a.cfg.Retrieve.MinScoreAcross)
+	cfg.MinWords = float32(a.cfg.Retrieve.MinWords)
 	cfg.DenseWeight = float32(a.cfg.Retrieve.DenseWeight)
 	return cfg
 }
@@ -42,7 +43,7 @@ func (a *App) openCross(ctx context.Context) (*rerank.Cross, error) {
 	if err != nil {
 		return nil, err
 	}
-	ops, err := cpu.New(cpu.Config{Pool: a.threads})
+	ops, err := a.newBackend(cpu.Config{Pool: a.threads})
 	if err != nil {
 		return nil, err
 	}

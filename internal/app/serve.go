@@ -39,15 +39,19 @@ func Listen(cfg config.Config) (net.Listener, error) {
 }
 
 // Serve answers on l until ctx ends, then lets running answers finish within the
-// configured time; running ingests stop and report. It may be called once.
+// configured time; running ingests stop and report. A device that is lost ends it too,
+// with an error. It may be called once.
 func (a *App) Serve(ctx context.Context, l net.Listener) error {
 	srv := &http.Server{Handler: a.Handler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(l) }()
 	a.log.Info("ragd is serving", "addr", l.Addr().String(), "version", a.opts.Version)
+	var lost error
 	select {
 	case err := <-failed:
 		return fmt.Errorf("serve: %w", err)
+	case err := <-a.lost:
+		lost = fmt.Errorf("the device is lost, ragd has to be started again: %w", err)
 	case <-ctx.Done():
 	}
 	a.log.Info("shutting down")
@@ -55,9 +59,9 @@ func (a *App) Serve(ctx context.Context, l net.Listener) error {
 	grace, cancel := context.WithTimeout(context.Background(), a.cfg.Server.ShutdownTimeout)
 	defer cancel()
 	if err := srv.Shutdown(grace); err != nil {
-		return errors.Join(fmt.Errorf("some requests did not finish in time: %w", err), srv.Close())
+		return errors.Join(lost, fmt.Errorf("some requests did not finish in time: %w", err), srv.Close())
 	}
-	return nil
+	return lost
 }
 
 // Handler serves every route.

@@ -58,8 +58,11 @@ type Models struct {
 
 // Inference is the engine.
 type Inference struct {
-	// Device is "cpu" or "auto".
+	// Device is "cpu", "cuda:0" (or another number), or "auto": the first device
+	// where there is one that this build can use, else the CPU.
 	Device string `koanf:"device"`
+	// CUDALibrary is the path of the CUDA driver's library; empty for the system's.
+	CUDALibrary string `koanf:"cuda_library"`
 	// Threads is how many threads compute; 0 for one a core.
 	Threads int `koanf:"threads"`
 	// KVCacheTokens is how many tokens of KV cache are reserved at start, for
@@ -94,6 +97,9 @@ type Retrieve struct {
 	TopK int `koanf:"top_k"`
 	// MinScore is the lowest evidence score (cosine) that counts as evidence.
 	MinScore float64 `koanf:"min_score"`
+	// MinScoreAcross takes its place where the chunks found hold next to no word
+	// of the question, as when it is in another language.
+	MinScoreAcross float64 `koanf:"min_score_across"`
 	// MinWords is the share of the question's words from which on a chunk counts
 	// as evidence whatever its cosine.
 	MinWords float64 `koanf:"min_words"`
@@ -152,7 +158,7 @@ func Default() Config {
 			StepTokens: 512, PieceTokens: 256,
 		},
 		Ingest:   Ingest{ChunkTokens: 256, OverlapTokens: 64, Sentences: "apart", MaxFileBytes: 32 << 20},
-		Retrieve: Retrieve{TopK: 20, MinScore: 0.80, MinWords: 0.5, Candidates: 100, Fusion: "convex", DenseWeight: 0.5, ExactBelow: 20000},
+		Retrieve: Retrieve{TopK: 20, MinScore: 0.85, MinScoreAcross: 0.80, MinWords: 0.25, Candidates: 100, Fusion: "convex", DenseWeight: 0.5, ExactBelow: 20000},
 		Rerank:   Rerank{Scorer: ScoreSentence, Timeout: time.Second},
 		Prompt:   Prompt{ContextTokens: 1024, AnswerTokens: 256, MaxChunks: 6},
 		Telemetry: Telemetry{
@@ -183,7 +189,6 @@ func (c Config) Validate() error {
 		field, value string
 		allowed      []string
 	}{
-		{"inference.device", c.Inference.Device, []string{"auto", "cpu"}},
 		{"retrieve.fusion", c.Retrieve.Fusion, []string{"convex", "rank"}},
 		{"rerank.scorer", c.Rerank.Scorer, []string{ScoreSentence, ScoreCross, ScoreNone}},
 		{"ingest.sentences", c.Ingest.Sentences, []string{"apart", "off"}},
@@ -192,6 +197,9 @@ func (c Config) Validate() error {
 		if !slices.Contains(o.allowed, o.value) {
 			return &FieldError{o.field, fmt.Sprintf("%q is not one of %v", o.value, o.allowed)}
 		}
+	}
+	if err := c.Inference.checkDevice(); err != nil {
+		return err
 	}
 	for _, k := range c.Server.Keys {
 		if sum, err := hex.DecodeString(k); err != nil || len(sum) != sha256.Size {
@@ -207,6 +215,8 @@ func (c Config) Validate() error {
 		return &FieldError{"models.rerank", "must name a cross-encoder when rerank.scorer is cross"}
 	case c.Retrieve.MinScore < -1 || c.Retrieve.MinScore > 1:
 		return &FieldError{"retrieve.min_score", fmt.Sprintf("%g is no cosine (-1 to 1)", c.Retrieve.MinScore)}
+	case c.Retrieve.MinScoreAcross < -1 || c.Retrieve.MinScoreAcross > 1:
+		return &FieldError{"retrieve.min_score_across", fmt.Sprintf("%g is no cosine (-1 to 1)", c.Retrieve.MinScoreAcross)}
 	case !fraction(c.Retrieve.MinWords):
 		return &FieldError{"retrieve.min_words", fmt.Sprintf("%g is not between 0 and 1", c.Retrieve.MinWords)}
 	case !fraction(c.Retrieve.DenseWeight):

@@ -1,0 +1,31 @@
+package config
+
+import (
+	"errors"
+	"testing"
+)
+
+func TestDevices(t *testing.T) {
+	for device, want := range map[string]int{"cuda:0": 0, "cuda:7": 7, "cuda:63": 63, "auto": -1, "cpu": -1} {
+		c := Default()
+		c.Inference.Device = device
+		if err := c.Validate(); err != nil {
+			t.Errorf("%s: %v", device, err)
+		}
+		n, ok := c.Inference.DeviceNumber()
+		if !ok {
+			n = -1
+		}
+		if n != want {
+			t.Errorf("%s is device %d, not %d", device, n, want)
+		}
+	}
+	for _, device := range []string{"", "gpu", "cuda", "cuda:", "cuda:-1", "cuda:64", "cuda:01", "cuda:+1", "CUDA:0", "cuda:0 "} {
+		c := Default()
+		c.Inference.Device = device
+		var fe *FieldError
+		if err := c.Validate(); !errors.As(err, &fe) || fe.Field != "inference.device" {
+			t.Errorf("%q: %v", device, err)
+		}
+	}
+}
