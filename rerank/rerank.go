@@ -82,8 +82,11 @@ type Config struct {
 	// cross-encoder; else it is mixed with the fused score by Share.
 	Alone bool
 	// MinEvidence is the least cosine, of the chunk or of its best sentence,
-	// that counts as evidence.
+	// that counts as evidence. MinAcross takes its place where the chunks found
+	// hold next to no word of the question, as when it is in another language:
+	// cosines across languages are lower.
 	MinEvidence float32
+	MinAcross   float32
 	// MinWords is the share of the question's words (Scores.LexicalShare) from
 	// which on a chunk counts as evidence whatever its cosine.
 	MinWords float32
@@ -99,7 +102,7 @@ type Config struct {
 // DefaultConfig holds the values that did best where they were measured: half of
 // the dense share for the sentence score.
 func DefaultConfig() Config {
-	return Config{Depth: 50, MinEvidence: 0.80, MinWords: 0.5, DenseWeight: 0.5, Share: 0.5, Similarity: 0.9}
+	return Config{Depth: 50, MinEvidence: 0.85, MinAcross: 0.80, MinWords: 0.25, DenseWeight: 0.5, Share: 0.5, Similarity: 0.9}
 }
 
 // Reranker is a Scorer with a cut-off.
@@ -166,9 +169,10 @@ func (r *Reranker) order(hits []retrieve.Hit, scores []float32) {
 
 func (r *Reranker) cut(hits []retrieve.Hit) (kept []retrieve.Hit, drops []Drop) {
 	var seen shingleIndex
+	least := r.bound(hits)
 	for _, h := range hits {
 		switch {
-		case !r.evident(h.Scores):
+		case !r.evident(h.Scores, least):
 			drops = append(drops, Drop{h, BelowThreshold})
 		case !seen.add(h.Chunk.Text, r.cfg.Similarity):
 			drops = append(drops, Drop{h, Duplicate})
@@ -179,9 +183,25 @@ func (r *Reranker) cut(hits []retrieve.Hit) (kept []retrieve.Hit, drops []Drop) 
 	return kept, drops
 }
 
-// evident says whether a chunk is close enough to the question, in meaning or in words.
-func (r *Reranker) evident(s retrieve.Scores) bool {
-	return max(s.Dense, s.Sentence) >= r.cfg.MinEvidence || s.LexicalShare >= r.cfg.MinWords
+// noWords is the share of the question's words below which a chunk has none to
+// speak of: questions in the language of the documents, but about other things,
+// still find a share of .04 and more in 95 of 100 cases.
+const noWords = 0.03
+
+// bound is the least cosine for these hits.
+func (r *Reranker) bound(hits []retrieve.Hit) float32 {
+	for _, h := range hits {
+		if h.Scores.LexicalShare >= noWords {
+			return r.cfg.MinEvidence
+		}
+	}
+	return r.cfg.MinAcross
+}
+
+// evident says whether a chunk is close enough to the question, in meaning or in
+// words, or holds the very thing that the question names.
+func (r *Reranker) evident(s retrieve.Scores, least float32) bool {
+	return s.Named || max(s.Dense, s.Sentence) >= least || s.LexicalShare >= r.cfg.MinWords
 }
 
 // mix sets Rerank: the fused score, in which the scorer's score, stretched to the

@@ -144,11 +144,24 @@ func TestMixKeepsTheLexicalPart(t *testing.T) {
 
 func TestWordsAreEvidence(t *testing.T) {
 	r := newReranker(t, DefaultConfig())
-	far, farther := hit(1, "ERR-4402 means that the film is torn.", 0.1), hit(2, "Nothing of the kind.", 0.1)
-	far.Scores.LexicalShare, farther.Scores.LexicalShare = 0.9, 0.1
-	ranking, err := r.Rerank(context.Background(), retrieve.Query{Vector: unit(0)}, []retrieve.Hit{far, farther})
-	if err != nil || ids(ranking.Kept) != "1" || len(ranking.Drops) != 1 {
+	shared, named, neither := hit(1, "FLT-7012 means that the film is torn.", 0.1), hit(2, "See FLT-7013.", 0.1), hit(3, "Nothing of the kind.", 0.1)
+	shared.Scores.LexicalShare, neither.Scores.LexicalShare, named.Scores.Named = 0.9, 0.1, true
+	ranking, err := r.Rerank(context.Background(), retrieve.Query{Vector: unit(0)}, []retrieve.Hit{shared, named, neither})
+	if err != nil || ids(ranking.Kept) != "1 2" || len(ranking.Drops) != 1 {
 		t.Errorf("kept %s, drops %v (%v)", ids(ranking.Kept), ranking.Drops, err)
+	}
+}
+
+// Without a word in common the bound is that for another language.
+func TestBoundAcrossLanguages(t *testing.T) {
+	r := newReranker(t, DefaultConfig())
+	for share, want := range map[float32]string{0: "1", 0.02: "1", 0.1: ""} {
+		h := hit(1, "The crane lifts fourteen tonnes.", 0.82)
+		h.Scores.LexicalShare = share
+		ranking, err := r.Rerank(context.Background(), retrieve.Query{Vector: unit(0)}, []retrieve.Hit{h})
+		if err != nil || ids(ranking.Kept) != want {
+			t.Errorf("share %g: kept %q, want %q (%v)", share, ids(ranking.Kept), want, err)
+		}
 	}
 }
 

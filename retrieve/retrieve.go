@@ -77,6 +77,8 @@ type Scores struct {
 	// LexicalShare is Lexical over the most that any chunk could have for this
 	// question, 0 to 1: how much of the question's words the chunk holds.
 	LexicalShare float32 `json:"lexical_share,omitempty"`
+	// Named: the chunk holds, whole, a rare identifier of the question.
+	Named bool `json:"named,omitempty"`
 	// DensePart and LexicalPart are the two scores on the common scale of the
 	// fusion; Fused is made of them.
 	DensePart    float32 `json:"dense_part,omitempty"`

@@ -102,7 +102,7 @@ func (r *Retriever) fuse(ctx context.Context, q retrieve.Query, near []retrieve.
 	for i := range hits {
 		s := &hits[i].Scores
 		s.Lexical = m.Score(hits[i].Chunk.ID)
-		s.LexicalShare = m.Share(s.Lexical)
+		s.LexicalShare, s.Named = m.Share(s.Lexical), m.Names(hits[i].Chunk.ID)
 		s.LexicalRank = ranks[hits[i].Chunk.ID]
 		list[i] = fuse.Candidate{Cosine: s.Dense, BM25: s.Lexical, DenseRank: s.DenseRank, LexicalRank: s.LexicalRank}
 	}

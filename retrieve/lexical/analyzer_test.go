@@ -50,6 +50,17 @@ func TestTerms(t *testing.T) {
 	}
 }
 
+func TestIsIdentifier(t *testing.T) {
+	for term, want := range map[string]bool{
+		"err-4402": true, "2.10.3": true, "v2.1": true, "7f-00a9-3": true, "max_len": true, "2024-01-02": true,
+		"well-known": false, "3.14": false, "4402": false, "e.g": false, "plain": false, "^밸": false, "": false,
+	} {
+		if got := isIdentifier(term); got != want {
+			t.Errorf("%q: %v", term, got)
+		}
+	}
+}
+
 func TestCounts(t *testing.T) {
 	got := Analyzer{}.Terms("valve Valve VALVES, 밸브 밸브가")
 	if got["valv"] != 3 || got["^밸"] != 2 || got["밸브"] != 2 || postings.Length(got) != 7 {

@@ -63,3 +63,15 @@ func isHump(w string, i int) bool {
 	after, _ := utf8.DecodeRuneInString(w[i+n:])
 	return unicode.IsLower(before) || unicode.IsUpper(before) && unicode.IsLower(after)
 }
+
+// isIdentifier says whether a term names one thing: a code or a version (letters
+// and digits joined, or three numbers), or a name with underscores. A hyphened word
+// or a decimal number does not.
+func isIdentifier(term string) bool {
+	parts := strings.FieldsFunc(term, func(r rune) bool { return strings.ContainsRune(joins, r) })
+	if len(parts) < 2 {
+		return false
+	}
+	letter, digit := strings.ContainsFunc(term, unicode.IsLetter), strings.ContainsFunc(term, unicode.IsDigit)
+	return digit && (letter || len(parts) > 2) || strings.Contains(term, "_")
+}

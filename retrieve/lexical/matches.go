@@ -19,6 +19,8 @@ type Matches struct {
 	Possible float32
 
 	list []Match // in the order of ids
+	// named holds the chunks with a rare identifier of the question.
+	named map[int64]bool
 }
 
 // Len is how many chunks match.
@@ -40,6 +42,10 @@ func (m *Matches) Share(score float32) float32 {
 	}
 	return score / m.Possible
 }
+
+// Names says whether a chunk holds an identifier of the question, whole, that few
+// chunks hold. It is about what was asked for, whatever the other words are.
+func (m *Matches) Names(chunk int64) bool { return m.named[chunk] }
 
 // Top returns the best k matches, best first; of equal ones the older chunk.
 func (m *Matches) Top(k int) []Match {

@@ -38,6 +38,7 @@ func (s stats) norm() (constant, slope float32) {
 
 // list is a posting list of a question's term.
 type list struct {
+	term string
 	// weight is the most that the term can add to a score.
 	weight float32
 	data   []byte

@@ -29,7 +29,7 @@ func TestScoreAgainstFormula(t *testing.T) {
 				tf := float64(p.Count)
 				want[chunk] += float64(weight) * tf / (tf + 1.2*(0.25+0.75*float64(p.Length)/9))
 			}
-			lists = append(lists, list{weight, postings.Append(nil, ps)})
+			lists = append(lists, list{"", weight, postings.Append(nil, ps)})
 		}
 		last := int64(-1)
 		err := score(lists, s, func(chunk int64, score float32) {
@@ -50,7 +50,7 @@ func TestScoreAgainstFormula(t *testing.T) {
 
 func TestScoreOfCorruptList(t *testing.T) {
 	for _, data := range [][]byte{{1, 1}, {5, 1, 1, 0, 1, 1}} {
-		if err := score([]list{{1, data}}, stats{}, func(int64, float32) {}); err == nil {
+		if err := score([]list{{"", 1, data}}, stats{}, func(int64, float32) {}); err == nil {
 			t.Errorf("%v was scored", data)
 		}
 	}
@@ -78,7 +78,7 @@ func BenchmarkScore(b *testing.B) {
 		for chunk := int64(i + 1); chunk < 200_000; chunk += int64(10 + i) {
 			ps = append(ps, postings.Posting{Chunk: chunk, Count: 1 + uint32(chunk%3), Length: 80 + uint32(chunk%64)})
 		}
-		lists = append(lists, list{1, postings.Append(nil, ps)})
+		lists = append(lists, list{"", 1, postings.Append(nil, ps)})
 	}
 	n := 0
 	for b.Loop() {

@@ -125,10 +125,11 @@ func longFirst(counts map[string]int, n int) []string {
 
 // match weighs the terms and scores the chunks.
 func (r *reader) match() (*Matches, error) {
-	lists, possible, err := r.weigh()
+	n, err := r.count()
 	if err != nil {
 		return nil, err
 	}
+	lists, possible := r.weigh(n)
 	m := &Matches{Possible: possible}
 	dead, passing := r.dead, r.passing
 	err = score(lists, r.stats, func(chunk int64, score float32) {
@@ -142,6 +143,10 @@ func (r *reader) match() (*Matches, error) {
 		}
 		m.list = append(m.list, Match{chunk, score})
 	})
+	if err != nil {
+		return nil, err
+	}
+	m.named, err = named(lists, r.rareLimit(), n)
 	return m, err
 }
 
@@ -153,35 +158,67 @@ func from(ids []int64, id int64) []int64 {
 	return ids
 }
 
-// weigh gives each list the weight of its term, and sums the weights of all terms
-// of the question, those without a list too.
-func (r *reader) weigh() (lists []list, possible float32, err error) {
-	n := map[string]int64{}
+// count returns how many living chunks hold each term.
+func (r *reader) count() (n map[string]int64, err error) {
+	n = map[string]int64{}
 	for i := range r.segments {
 		l := &r.segments[i]
 		if l.n, err = living(l, r.dead); err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		n[l.term] += l.n
 	}
 	for term, list := range r.fresh {
 		n[term] += int64(len(list))
 	}
+	return n, nil
+}
+
+// weigh gives each list the weight of its term, and sums the weights of all terms
+// of the question, those without a list too.
+func (r *reader) weigh(n map[string]int64) (lists []list, possible float32) {
 	weights := make(map[string]float32, len(r.terms))
 	for _, term := range r.terms {
 		weights[term] = float32(float64(r.counts[term]) * r.stats.idf(n[term]) * (k1 + 1))
 		possible += weights[term]
 	}
 	for _, l := range r.segments {
-		lists = append(lists, list{weights[l.term], l.data})
+		lists = append(lists, list{l.term, weights[l.term], l.data})
 	}
 	for _, term := range r.terms {
 		if f := r.fresh[term]; len(f) > 0 {
 			postings.Sort(f)
-			lists = append(lists, list{weights[term], postings.Append(nil, f)})
+			lists = append(lists, list{term, weights[term], postings.Append(nil, f)})
 		}
 	}
-	return lists, possible, nil
+	return lists, possible
+}
+
+// An identifier that more chunks hold than one in rareShare, and more than
+// rareLeast, names no single thing.
+const (
+	rareLeast = 3
+	rareShare = 1000
+)
+
+func (r *reader) rareLimit() int64 { return max(rareLeast, r.stats.chunks/rareShare) }
+
+// named lists the chunks with an identifier that at most limit chunks hold.
+func named(lists []list, limit int64, n map[string]int64) (map[int64]bool, error) {
+	out := map[int64]bool{}
+	for _, l := range lists {
+		if n[l.term] > limit || !isIdentifier(l.term) {
+			continue
+		}
+		r := postings.NewReader(l.data)
+		for r.Next() {
+			out[r.Chunk] = true
+		}
+		if err := r.Err(); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 // living counts the postings of a list without the dead.

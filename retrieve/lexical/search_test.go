@@ -340,6 +340,25 @@ func TestTenants(t *testing.T) {
 	}
 }
 
+// A chunk is named by a rare identifier alone, not by its parts, nor by one that
+// stands everywhere.
+func TestNames(t *testing.T) {
+	c := newCorpus(t)
+	for i := range 6 {
+		c.put(fmt.Sprintf("a/%d", i), fmt.Sprintf("FLT-70%d of series K-9, 4 parts", 10+i))
+	}
+	m := c.search(retrieve.Query{Text: "K-9 오류 FLT-7012가 뜨면"})
+	named := 0
+	for _, e := range m.Top(10) {
+		if m.Names(e.Chunk) {
+			named++
+		}
+	}
+	if first := m.Top(1)[0].Chunk; named != 1 || !m.Names(first) {
+		t.Errorf("%d chunks are named; the first: %v", named, m.Names(first))
+	}
+}
+
 func TestShareOfWords(t *testing.T) {
 	c := newCorpus(t)
 	c.put("a/1", "ERR-4402 film torn", "ERR-4420 film empty", "another text of the same size")
