@@ -100,9 +100,6 @@ type Retrieve struct {
 	// MinScoreAcross takes its place where the chunks found hold next to no word
 	// of the question, as when it is in another language.
 	MinScoreAcross float64 `koanf:"min_score_across"`
-	// MinScoreAcross takes its place where the chunks found hold next to no word
-	// of the question, as when it is in another language.
-	MinScoreAcross float64 `koanf:"min_score_across"`
 	// MinWords is the share of the question's words from which on a chunk counts
 	// as evidence whatever its cosine.
 	MinWords float64 `koanf:"min_words"`
@@ -218,8 +215,6 @@ func (c Config) Validate() error {
 		return &FieldError{"models.rerank", "must name a cross-encoder when rerank.scorer is cross"}
 	case c.Retrieve.MinScore < -1 || c.Retrieve.MinScore > 1:
 		return &FieldError{"retrieve.min_score", fmt.Sprintf("%g is no cosine (-1 to 1)", c.Retrieve.MinScore)}
-	case c.Retrieve.MinScoreAcross < -1 || c.Retrieve.MinScoreAcross > 1:
-		return &FieldError{"retrieve.min_score_across", fmt.Sprintf("%g is no cosine (-1 to 1)", c.Retrieve.MinScoreAcross)}
 	case c.Retrieve.MinScoreAcross < -1 || c.Retrieve.MinScoreAcross > 1:
 		return &FieldError{"retrieve.min_score_across", fmt.Sprintf("%g is no cosine (-1 to 1)", c.Retrieve.MinScoreAcross)}
 	case !fraction(c.Retrieve.MinWords):
