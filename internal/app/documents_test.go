@@ -268,9 +268,9 @@ func testNothingInIt(t *testing.T, l *live) {
 // embedder's limit, and its end is found.
 func testLongRuns(t *testing.T, l *live) {
 	dir := write(t, map[string]string{
-		"hangul.txt": strings.Repeat("가나다라마바사아자차카타파하", 400) + "끝말은수리부엉이이다",
-		"latin.txt":  "a " + strings.Repeat("qwertyuiopasdfghjkl", 600) + "FINALHERON",
-		"json.json":  "{" + strings.Repeat(`"k":"vvvvvvvv",`, 500) + `"last":"PELICAN-5"}`,
+		"hangul.txt": strings.Repeat("가나다라마바사아자차카타파하", 150) + "끝말은수리부엉이이다",
+		"latin.txt":  "a " + strings.Repeat("qwertyuiopasdfghjkl", 200) + "FINALHERON",
+		"json.json":  "{" + strings.Repeat(`"k":"vvvvvvvv",`, 200) + `"last":"PELICAN-5"}`,
 	})
 	r := l.ingest(t, "long", false, dir)
 	if r.Indexed != 3 {

@@ -7,13 +7,35 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"ragd/inference/engine"
+	"ragd/internal/answer"
 )
 
-// idleWithin is how long the engine may take to notice that a client is gone: a
-// step of decoding or one piece of a prompt, on a busy machine.
-const idleWithin = time.Second
+// stepsAfter is how many more steps the engine may take once a client is known to
+// be gone: the one that runs, and one that began while its count was read.
+const stepsAfter = 2
+
+// leaveSpy counts the steps between the end of a request's context and the end of
+// its generation.
+type leaveSpy struct {
+	answer.Generator
+	engine *engine.Engine
+	steps  atomic.Int64 // of the last request whose client left
+}
+
+func (s *leaveSpy) Generate(ctx context.Context, req answer.Generation, emit func(answer.Event)) (answer.Generated, error) {
+	gone := make(chan int64, 1)
+	stop := context.AfterFunc(ctx, func() { gone <- s.engine.Stats().Steps })
+	out, err := s.Generator.Generate(ctx, req, emit)
+	if !stop() {
+		s.steps.Store(s.engine.Stats().Steps - <-gone)
+	}
+	return out, err
+}
 
 // leaving is a way to hang up.
 type leaving struct {
@@ -29,6 +51,9 @@ type leaving struct {
 // was at, and counts as cancelled.
 func testClientsLeave(t *testing.T, l *live) {
 	c := l.notes(t)
+	spy := &leaveSpy{Generator: l.ask.Generator, engine: l.gen.engine}
+	l.ask.Generator = spy
+	defer func() { l.ask.Generator = spy.Generator }()
 	prompt := strings.Repeat("Kindly wait for a moment. ", 150)
 	for _, how := range []leaving{
 		{"in the stream", story(c).with(body{"stream": true}), readDeltas, time.Minute, false},
@@ -38,18 +63,16 @@ func testClientsLeave(t *testing.T, l *live) {
 		t.Run(how.name, func(t *testing.T) {
 			before := len(l.log.rows("cancelled"))
 			l.hangUp(t, how)
-			began := time.Now()
-			eventually(t, func() bool { s := l.gen.stats(); return s.Running == 0 && s.Queued == 0 })
-			if took := time.Since(began); took > idleWithin {
-				t.Errorf("the engine was idle after %v", took)
-			}
 			eventually(t, func() bool { return len(l.log.rows("cancelled")) == before+1 })
 			rows := l.log.rows("cancelled")
 			if row := rows[len(rows)-1]; row["output_tokens"] == 0.0 != how.prefill || row["error"] != "cancelled" {
 				t.Errorf("log row %v", row)
 			}
-			if used := l.gen.stats().BlocksUsed; used != 0 {
-				t.Errorf("%d blocks are in use by nobody", used)
+			if steps := spy.steps.Load(); steps > stepsAfter {
+				t.Errorf("the engine went on for %d steps", steps)
+			}
+			if s := l.gen.stats(); s.Running != 0 || s.Queued != 0 || s.BlocksUsed != 0 {
+				t.Errorf("the engine is not idle: %+v", s)
 			}
 		})
 	}
