@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -148,17 +149,18 @@ func TestPicturesAreWellFormed(t *testing.T) {
 // Requests leave at their moments whether earlier ones are answered or not.
 func TestAskIsAnOpenLoop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		running, most := 0, 0
+		var running, most atomic.Int64
 		cfg := AskConfig{
 			Questions: []string{"a", "b", "fail"}, Requests: 400, Rate: 10, Seed: 1, Progress: func(string) {},
 			Ask: func(_ context.Context, q string) (Asked, error) {
 				if q == "fail" {
 					return Asked{}, errors.New("busy")
 				}
-				running++
-				most = max(most, running)
+				if n := running.Add(1); n > most.Load() {
+					most.Store(n)
+				}
 				time.Sleep(time.Second)
-				running--
+				running.Add(-1)
 				return Asked{Stages: []Stage{{"prefill", 250}, {"total", 1000}}, InputTokens: 900, TTFT: 300}, nil
 			},
 		}
@@ -172,8 +174,8 @@ func TestAskIsAnOpenLoop(t *testing.T) {
 		if math.Abs(r.Rate-10) > 2 {
 			t.Errorf("%v requests a second, want about 10", r.Rate)
 		}
-		if most < 5 {
-			t.Errorf("%d at once at the most: the sender waited for answers", most)
+		if most.Load() < 5 {
+			t.Errorf("%d at once at the most: the sender waited for answers", most.Load())
 		}
 		if want := (StageSpread{"total", 1000, 1000, 1000, 1000}); len(r.Stages) != 2 || r.Stages[1] != want {
 			t.Errorf("stages %+v, want the last %+v", r.Stages, want)
