@@ -19,7 +19,9 @@ type supported struct {
 	score         float32
 }
 
-// supporting lists the sentences of the hits, best first. The hits are in the
+// supporting lists the sentences of the hits, best first. Those of a hit that holds
+// the very thing the question names come before all others: a code often stands in
+// the heading, where the sentence's vector does not see it. The hits are in the
 // order of the prompt, best last, so among equals a later hit wins.
 func supporting(question []float32, hits []retrieve.Hit) []supported {
 	var out []supported
@@ -31,9 +33,16 @@ func supporting(question []float32, hits []retrieve.Hit) []supported {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b supported) int {
-		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(b.hit, a.hit))
+		return cmp.Or(cmp.Compare(named(hits[b.hit]), named(hits[a.hit])), cmp.Compare(b.score, a.score), cmp.Compare(b.hit, a.hit))
 	})
 	return out
+}
+
+func named(h retrieve.Hit) int {
+	if h.Scores.Named {
+		return 1
+	}
+	return 0
 }
 
 func sentence(h retrieve.Hit, i int) string {
