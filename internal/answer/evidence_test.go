@@ -1,6 +1,10 @@
 package answer
 
-import "testing"
+import (
+	"testing"
+
+	"ragd/retrieve"
+)
 
 func TestQuotable(t *testing.T) {
 	for text, want := range map[string]bool{
@@ -27,5 +31,19 @@ func TestQuotable(t *testing.T) {
 		if got := quotable(text); got != want {
 			t.Errorf("%q: %v", text, got)
 		}
+	}
+}
+
+// The hit that holds the code asked for is quoted, though another's sentence lies
+// nearer to the question.
+func TestNamedHitIsQuotedFirst(t *testing.T) {
+	hits := []retrieve.Hit{chunk(1, "fault 7012", "Tighten the bolt at once."), chunk(2, "fault 7021", "Order a new belt today.")}
+	hits[0].SentenceVectors[0] = []float32{0.5, 0}
+	if best := supporting([]float32{1, 0}, hits)[0]; best.hit != 1 {
+		t.Errorf("without a name, hit %d comes first", best.hit)
+	}
+	hits[0].Scores.Named = true
+	if best := supporting([]float32{1, 0}, hits)[0]; best.hit != 0 {
+		t.Errorf("with a name, hit %d comes first", best.hit)
 	}
 }
