@@ -37,12 +37,17 @@ func MemoryInfo() (free, total int64, err error) {
 	return free, total, failed("memory info", err)
 }
 
-// Upload copies src to the device and returns when src may be reused.
+// Upload copies src to the device and returns when it is there: a copy from pageable
+// memory may still be on its way when the driver's call returns, and the streams of
+// NewStream do not wait for it.
 func Upload(dst Ptr, src []byte) error {
 	if len(src) == 0 {
 		return nil
 	}
-	return failed("copy to the device", cu.MemcpyHtoD(cu.DevicePtr(dst), unsafe.Pointer(unsafe.SliceData(src)), int64(len(src))))
+	if err := cu.MemcpyHtoD(cu.DevicePtr(dst), unsafe.Pointer(unsafe.SliceData(src)), int64(len(src))); err != nil {
+		return failed("copy to the device", err)
+	}
+	return failed("copy to the device", cu.NoStream.Synchronize())
 }
 
 // Download copies from the device, after everything that was started before on

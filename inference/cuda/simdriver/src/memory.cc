@@ -73,6 +73,7 @@ CUresult cuMemAlloc(CUdeviceptr *p, size_t size) {
 CUresult cuMemFree(CUdeviceptr p) {
 	ENTER("cuMemFree");
 	// Freeing waits for the device.
+	if (CUresult r = sim::drain(&sim::current->null_stream)) return r;
 	for (CUstream s : sim::current->streams)
 		if (CUresult r = sim::drain(s)) return r;
 	return sim::release(sim::current, p);
@@ -100,12 +101,14 @@ CUresult cuMemFreeHost(void *p) {
 	return CUDA_SUCCESS;
 }
 
+// A copy from pageable memory returns when the source was read; the destination has
+// it when the null stream is waited for, and other streams may run before.
 CUresult cuMemcpyHtoD(CUdeviceptr to, const void *from, size_t size) {
 	ENTER("cuMemcpyHtoD");
 	if (!sim::inside(sim::current, to, size)) return CUDA_ERROR_INVALID_VALUE;
 	if (CUresult r = sim::drain(&sim::current->null_stream)) return r;
-	memcpy((void *)to, from, size);
-	return CUDA_SUCCESS;
+	std::string staged((const char *)from, size);
+	return sim::put(nullptr, [to, staged = std::move(staged)] { return memcpy((void *)to, staged.data(), staged.size()), sim::Outcome{}; });
 }
 
 CUresult cuMemcpyDtoH(void *to, CUdeviceptr from, size_t size) {
