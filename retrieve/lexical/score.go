@@ -3,6 +3,7 @@ package lexical
 import (
 	"math"
 	"math/bits"
+	"sync"
 
 	"ragd/ingest/postings"
 )
@@ -48,11 +49,15 @@ type list struct {
 // processor's second-level cache.
 const window = 1 << 16
 
-// accumulator scores a window of chunks at a time.
+// accumulator scores a window of chunks at a time. It is empty between windows.
 type accumulator struct {
 	sums    [window]float32
 	touched [window / 64]uint64
 }
+
+// accumulators are kept for the next question: clearing a new one costs as much as
+// scoring thousands of postings.
+var accumulators = sync.Pool{New: func() any { return new(accumulator) }}
 
 // score calls emit with every chunk that one of the lists holds, in the order of
 // ids, and its BM25 score. A list's chunks may be those of another list.
@@ -67,7 +72,7 @@ func score(lists []list, s stats, emit func(chunk int64, score float32)) error {
 			return c.Err()
 		}
 	}
-	acc := new(accumulator)
+	acc := accumulators.Get().(*accumulator)
 	for len(cursors) > 0 {
 		start := lowest(cursors) &^ (window - 1)
 		rest := cursors[:0]
@@ -75,12 +80,13 @@ func score(lists []list, s stats, emit func(chunk int64, score float32)) error {
 			if acc.add(&c, start, constant, slope) {
 				rest = append(rest, c)
 			} else if c.Err() != nil {
-				return c.Err()
+				return c.Err() // and drop the accumulator, which is not empty
 			}
 		}
 		cursors = rest
 		acc.drain(start, emit)
 	}
+	accumulators.Put(acc)
 	return nil
 }
 

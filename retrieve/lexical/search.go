@@ -130,7 +130,11 @@ func (r *reader) match() (*Matches, error) {
 		return nil, err
 	}
 	lists, possible := r.weigh(n)
-	m := &Matches{Possible: possible}
+	total := int64(0)
+	for _, k := range n {
+		total += k
+	}
+	m := &Matches{Possible: possible, list: make([]Match, 0, min(total, r.stats.chunks))}
 	dead, passing := r.dead, r.passing
 	err = score(lists, r.stats, func(chunk int64, score float32) {
 		if dead = from(dead, chunk); len(dead) > 0 && dead[0] == chunk {
