@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"ragd/inference/cpu"
+	"ragd/inference/gguf"
 	"ragd/ingest/store"
 	"ragd/internal/answer"
 	"ragd/internal/config"
@@ -74,6 +76,9 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (a *App, err err
 		return a, err
 	}
 	if err := a.openTelemetry(ctx); err != nil {
+		return a, err
+	}
+	if err := a.checkModels(ctx); err != nil {
 		return a, err
 	}
 	if err := a.openDatabase(ctx); err != nil {
@@ -159,6 +164,32 @@ func looksLikePath(name string) bool {
 		return false
 	}
 	return filepath.IsAbs(name) || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".gguf")
+}
+
+// checkModels reads the headers of the model files, so that one that is missing
+// or cut short is found before a database is started.
+func (a *App) checkModels(ctx context.Context) error {
+	names := []string{a.cfg.Models.Embedding}
+	if !a.opts.DocumentsOnly {
+		names = append(names, a.cfg.Models.Answer)
+	}
+	for _, name := range names {
+		path, err := a.ensure(ctx, name)
+		if err != nil {
+			return err
+		}
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			continue // a Hugging Face folder, which is read when it is loaded
+		}
+		f, err := gguf.Open(path)
+		if err != nil {
+			return fmt.Errorf("model: %w", err)
+		}
+		if err := f.Close(); err != nil {
+			return fmt.Errorf("model: %s: %w", path, err)
+		}
+	}
+	return nil
 }
 
 // modelName is what callers know a model by: where it lies is nobody's business.

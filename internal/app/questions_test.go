@@ -135,8 +135,15 @@ func testNumbers(t *testing.T, l *live) {
 	tokens := body{"budget": body{"answer_tokens": 8}}
 	want := l.asked(t, greedy.with(tokens)).Answer
 	for _, s := range []body{
-		{"temperature": 0}, {"temperature": 1e-12}, {"temperature": nil}, {"top_p": 1}, {"top_p": 1e-9, "temperature": 1}, {"top_p": 0, "temperature": 1},
-		{"top_k": 1, "temperature": 2}, {"seed": -1}, {"stop": []string{}},
+		{"temperature": 0},
+		{"temperature": 1e-12},
+		{"temperature": nil},
+		{"top_p": 1},
+		{"top_p": 1e-9, "temperature": 1},
+		{"top_p": 0, "temperature": 1},
+		{"top_k": 1, "temperature": 2},
+		{"seed": -1},
+		{"stop": []string{}},
 	} {
 		if got := l.asked(t, greedy.with(tokens).with(body{"sampling": s})).Answer; got != want {
 			t.Errorf("%v: %q, the greedy answer is %q", s, got, want)
