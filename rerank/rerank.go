@@ -6,6 +6,7 @@ package rerank
 import (
 	"context"
 	"fmt"
+	"math"
 	"sort"
 
 	"ragd/retrieve"
@@ -81,14 +82,15 @@ type Config struct {
 	// Alone lets the scorer's score alone order what it scored, as is right for a
 	// cross-encoder; else it is mixed with the fused score by Share.
 	Alone bool
-	// MinEvidence is the least cosine, of the chunk or of its best sentence,
-	// that counts as evidence. MinAcross takes its place where the chunks found
-	// hold next to no word of the question, as when it is in another language:
-	// cosines across languages are lower.
+	// MinEvidence is the least cosine, of a chunk or of its best sentence, that one
+	// of the chunks must have for the question to be answered at all.
 	MinEvidence float32
-	MinAcross   float32
+	// MinChunk is the least cosine of every chunk that is kept. It takes the place
+	// of MinEvidence too where the chunks hold next to no word of the question, as
+	// when it is in another language: cosines across languages are lower.
+	MinChunk float32
 	// MinWords is the share of the question's words (Scores.LexicalShare) from
-	// which on a chunk counts as evidence whatever its cosine.
+	// which on a chunk counts as evidence whatever the cosines.
 	MinWords float32
 	// DenseWeight is the part of the dense side in the fused score; Share is the
 	// scorer's part of that, both 0 to 1.
@@ -102,7 +104,7 @@ type Config struct {
 // DefaultConfig holds the values that did best where they were measured: half of
 // the dense share for the sentence score.
 func DefaultConfig() Config {
-	return Config{Depth: 50, MinEvidence: 0.85, MinAcross: 0.80, MinWords: 0.25, DenseWeight: 0.5, Share: 0.5, Similarity: 0.9}
+	return Config{Depth: 50, MinEvidence: 0.85, MinChunk: 0.80, MinWords: 0.25, DenseWeight: 0.5, Share: 0.5, Similarity: 0.9}
 }
 
 // Reranker is a Scorer with a cut-off.
@@ -188,14 +190,22 @@ func (r *Reranker) cut(hits []retrieve.Hit) (kept []retrieve.Hit, drops []Drop) 
 // still find a share of .04 and more in 95 of 100 cases.
 const noWords = 0.03
 
-// bound is the least cosine for these hits.
+// bound is the least cosine of a kept chunk: more than any can have when none is
+// evidence for an answer.
 func (r *Reranker) bound(hits []retrieve.Hit) float32 {
+	least := r.cfg.MinChunk
 	for _, h := range hits {
 		if h.Scores.LexicalShare >= noWords {
-			return r.cfg.MinEvidence
+			least = r.cfg.MinEvidence
+			break
 		}
 	}
-	return r.cfg.MinAcross
+	for _, h := range hits {
+		if r.evident(h.Scores, least) {
+			return min(r.cfg.MinChunk, least)
+		}
+	}
+	return float32(math.Inf(1))
 }
 
 // evident says whether a chunk is close enough to the question, in meaning or in

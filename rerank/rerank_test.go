@@ -152,15 +152,27 @@ func TestWordsAreEvidence(t *testing.T) {
 	}
 }
 
-// Without a word in common the bound is that for another language.
-func TestBoundAcrossLanguages(t *testing.T) {
+// One chunk has to be evidence; then others may be weaker. Without a word in common
+// the weaker bound is the only one.
+func TestBounds(t *testing.T) {
 	r := newReranker(t, DefaultConfig())
-	for share, want := range map[float32]string{0: "1", 0.02: "1", 0.1: ""} {
-		h := hit(1, "The crane lifts fourteen tonnes.", 0.82)
-		h.Scores.LexicalShare = share
-		ranking, err := r.Rerank(context.Background(), retrieve.Query{Vector: unit(0)}, []retrieve.Hit{h})
-		if err != nil || ids(ranking.Kept) != want {
-			t.Errorf("share %g: kept %q, want %q (%v)", share, ids(ranking.Kept), want, err)
+	for name, c := range map[string]struct {
+		first, second, share float32
+		want                 string
+	}{
+		"one is evidence":            {0.86, 0.81, 0.1, "1 2"},
+		"the second is too far":      {0.86, 0.79, 0.1, "1"},
+		"none is":                    {0.84, 0.81, 0.1, ""},
+		"no word in common":          {0.82, 0.79, 0, "1"},
+		"next to no word":            {0.82, 0.79, 0.02, "1"},
+		"no word in common, too far": {0.79, 0.78, 0, ""},
+		"the words are evidence":     {0.82, 0.81, 0.3, "1 2"},
+	} {
+		hits := []retrieve.Hit{hit(1, "The crane lifts fourteen tonnes.", c.first), hit(2, "A rope holds the boat.", c.second)}
+		hits[0].Scores.LexicalShare = c.share
+		ranking, err := r.Rerank(context.Background(), retrieve.Query{Vector: unit(0)}, hits)
+		if err != nil || ids(ranking.Kept) != c.want {
+			t.Errorf("%s: kept %q, want %q (%v)", name, ids(ranking.Kept), c.want, err)
 		}
 	}
 }

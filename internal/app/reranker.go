@@ -32,7 +32,7 @@ func (a *App) openReranker(ctx context.Context) (*rerank.Reranker, error) {
 
 func (a *App) rerankConfig() rerank.Config {
 	cfg := rerank.DefaultConfig()
-	cfg.MinEvidence, cfg.MinAcross = float32(a.cfg.Retrieve.MinScore), float32(a.cfg.Retrieve.MinScoreAcross)
+	cfg.MinEvidence, cfg.MinChunk = float32(a.cfg.Retrieve.MinScore), float32(a.cfg.Retrieve.MinChunkScore)
 	cfg.MinWords = float32(a.cfg.Retrieve.MinWords)
 	cfg.DenseWeight = float32(a.cfg.Retrieve.DenseWeight)
 	return cfg

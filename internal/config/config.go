@@ -95,11 +95,12 @@ type Ingest struct {
 // Retrieve is search and what follows it.
 type Retrieve struct {
 	TopK int `koanf:"top_k"`
-	// MinScore is the lowest evidence score (cosine) that counts as evidence.
+	// MinScore is the cosine that one chunk must reach for an answer at all.
 	MinScore float64 `koanf:"min_score"`
-	// MinScoreAcross takes its place where the chunks found hold next to no word
-	// of the question, as when it is in another language.
-	MinScoreAcross float64 `koanf:"min_score_across"`
+	// MinChunkScore is the cosine that every chunk presented must reach. It alone
+	// decides where the chunks hold next to no word of the question, as when it is
+	// in another language.
+	MinChunkScore float64 `koanf:"min_chunk_score"`
 	// MinWords is the share of the question's words from which on a chunk counts
 	// as evidence whatever its cosine.
 	MinWords float64 `koanf:"min_words"`
@@ -158,7 +159,7 @@ func Default() Config {
 			StepTokens: 512, PieceTokens: 256,
 		},
 		Ingest:   Ingest{ChunkTokens: 256, OverlapTokens: 64, Sentences: "apart", MaxFileBytes: 32 << 20},
-		Retrieve: Retrieve{TopK: 20, MinScore: 0.85, MinScoreAcross: 0.80, MinWords: 0.25, Candidates: 100, Fusion: "convex", DenseWeight: 0.5, ExactBelow: 20000},
+		Retrieve: Retrieve{TopK: 20, MinScore: 0.85, MinChunkScore: 0.80, MinWords: 0.25, Candidates: 100, Fusion: "convex", DenseWeight: 0.5, ExactBelow: 20000},
 		Rerank:   Rerank{Scorer: ScoreSentence, Timeout: time.Second},
 		Prompt:   Prompt{ContextTokens: 1024, AnswerTokens: 256, MaxChunks: 6},
 		Telemetry: Telemetry{
@@ -215,8 +216,8 @@ func (c Config) Validate() error {
 		return &FieldError{"models.rerank", "must name a cross-encoder when rerank.scorer is cross"}
 	case c.Retrieve.MinScore < -1 || c.Retrieve.MinScore > 1:
 		return &FieldError{"retrieve.min_score", fmt.Sprintf("%g is no cosine (-1 to 1)", c.Retrieve.MinScore)}
-	case c.Retrieve.MinScoreAcross < -1 || c.Retrieve.MinScoreAcross > 1:
-		return &FieldError{"retrieve.min_score_across", fmt.Sprintf("%g is no cosine (-1 to 1)", c.Retrieve.MinScoreAcross)}
+	case c.Retrieve.MinChunkScore < -1 || c.Retrieve.MinChunkScore > 1:
+		return &FieldError{"retrieve.min_chunk_score", fmt.Sprintf("%g is no cosine (-1 to 1)", c.Retrieve.MinChunkScore)}
 	case !fraction(c.Retrieve.MinWords):
 		return &FieldError{"retrieve.min_words", fmt.Sprintf("%g is not between 0 and 1", c.Retrieve.MinWords)}
 	case !fraction(c.Retrieve.DenseWeight):
