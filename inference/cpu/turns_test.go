@@ -169,8 +169,8 @@ func TestTurnsChangeOfClass(t *testing.T) {
 		ingest.release()
 		ingest.end()
 		answer.end()
-		if turns.wanted() {
-			t.Error("steps are left over")
+		if turns.wanted() || turns.busy {
+			t.Errorf("in the end %d steps are underway, and the pool is busy: %v", turns.steps, turns.busy)
 		}
 	})
 }
