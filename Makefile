@@ -72,6 +72,7 @@ test-cuda: check-cuda ## tests of the device backend, on a simulated driver
 	$(CUDATOOLS)/nvrtc.sh $(CUDA) $(CUDADIR)/simdriver/testdata/misuse.cu $(CUDA)/misuse.ptx -ptx compute_70
 	$(CUDAENV) $(GO) vet -tags cuda ./$(CUDADIR)/... ./internal/app ./cmd/ragd
 	$(CUDAENV) RAGD_CUDA_DRIVER=$(CUDA)/libcuda.so.1 $(GO) test -tags cuda -count=1 -timeout 20m ./$(CUDADIR)/...
+	$(CUDAENV) RAGD_CUDA_DRIVER=$(CUDA)/libcuda.so.1 $(GO) test -tags cuda -count=1 -timeout 20m -run Device ./internal/app
 
 generate: ## rewrite the generated assembly
 	$(GO) generate ./inference/cpu/kernel

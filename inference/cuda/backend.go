@@ -33,6 +33,7 @@ type Backend struct {
 	step    step
 	plan    plan
 	staging staging
+	replay  replay
 	tensors []*tensor
 	retired []cudrv.Ptr // replaced while the plan may use them
 	err     error       // the first of this step
@@ -107,7 +108,7 @@ func (b *Backend) Name() string { return b.device.Info().String() }
 // The backend and what it handed out must not be used afterwards.
 func (b *Backend) Close() error {
 	// A lost context answers this with an error and is destroyed all the same.
-	_ = b.device.Do(func() error { return errors.Join(b.results.Free(), b.staging.free()) })
+	_ = b.device.Do(func() error { return errors.Join(b.replay.free(), b.results.Free(), b.staging.free()) })
 	b.results = nil
 	return b.device.Close()
 }

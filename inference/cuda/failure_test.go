@@ -16,8 +16,8 @@ import (
 	"ragd/inference/model"
 )
 
-// runTiny is the life of a backend: load, a prefill beside a second sequence, a decode
-// step, close. It returns the logits of both steps; closing errors come apart.
+// runTiny is the life of a backend: load, a prefill beside a second sequence, decode
+// steps until they are replayed, close. It returns the logits of both steps; closing errors come apart.
 func runTiny(path string, cfg Config) (logits []float32, failed, closing error) {
 	b, err := New(cfg)
 	if err != nil {
@@ -47,6 +47,10 @@ func runTiny(path string, cfg Config) (logits []float32, failed, closing error) 
 var tinySteps = []model.Batch{
 	{{Tokens: []int32{5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16}, Blocks: []int32{2}, Logits: 2}, {Tokens: []int32{7, 5}, Blocks: []int32{0}}},
 	{{Tokens: []int32{17}, Start: 12, Blocks: []int32{2}, Logits: 1}},
+	{{Tokens: []int32{18}, Start: 13, Blocks: []int32{2}, Logits: 1}},
+	{{Tokens: []int32{19}, Start: 14, Blocks: []int32{2}, Logits: 1}},
+	{{Tokens: []int32{20}, Start: 15, Blocks: []int32{2}, Logits: 1}},
+	{{Tokens: []int32{21}, Start: 16, Blocks: []int32{2, 1}, Logits: 1}},
 }
 
 // The tiny model takes every branch of the decoder's operations; the CPU engine
@@ -81,6 +85,41 @@ func TestTinyModelAsTheCPU(t *testing.T) {
 			t.Errorf("off by %g", d)
 		}
 	})
+}
+
+// Decode steps are replayed as a graph, also across a block's end, and give the bits
+// that one step over all tokens gives.
+func TestDecodeStepsAreReplayed(t *testing.T) {
+	b := newBackend(t)
+	m, err := loadTiny(writeTiny(t), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tokens := make([]int32, 40)
+	for i := range tokens {
+		tokens[i] = int32(i*7%tinyVocab + 1)
+	}
+	blocks := []int32{3, 0, 2}
+	rows, err := m.Forward(model.Batch{{Tokens: tokens, Blocks: blocks, Logits: len(tokens)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want [][]float32
+	for _, r := range rows {
+		want = append(want, slices.Clone(r))
+	}
+	for at := range tokens {
+		got, err := m.Forward(model.Batch{{Tokens: tokens[at : at+1], Start: at, Blocks: blocks[:at/model.BlockTokens+1], Logits: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !slices.Equal(got[0], want[at]) {
+			t.Errorf("position %d has other bits alone than together", at)
+		}
+	}
+	if len(b.replay.graphs) != 1 || b.replay.count != len(tokens)-2 {
+		t.Errorf("%d graphs, %d steps replayed of %d", len(b.replay.graphs), b.replay.count, len(tokens))
+	}
 }
 
 // Every call of the driver in turn fails, once with a code that passes and once with

@@ -15,6 +15,8 @@ import (
 type plan struct {
 	launches []launch
 	args     []byte
+	shapes   []byte // functions and grids, for the key
+	whole    []byte // the key
 }
 
 type launch struct {
@@ -24,7 +26,17 @@ type launch struct {
 	args, end int
 }
 
-func (p *plan) reset() { p.launches, p.args = p.launches[:0], p.args[:0] }
+func (p *plan) reset() {
+	p.launches, p.args, p.shapes = p.launches[:0], p.args[:0], p.shapes[:0]
+}
+
+// key tells plans apart: two with the same key do the same to the same memory. It is
+// valid until the next one.
+func (p *plan) key() []byte {
+	p.finish()
+	p.whole = append(append(p.whole[:0], p.shapes...), p.args...)
+	return p.whole
+}
 
 // launch adds a kernel; its arguments follow, in the kernel's order.
 func (b *Backend) launch(f cudrv.Function, g cudrv.Grid) *plan {
@@ -32,6 +44,10 @@ func (b *Backend) launch(f cudrv.Function, g cudrv.Grid) *plan {
 	p.finish()
 	p.align(8)
 	p.launches = append(p.launches, launch{f: f, grid: g, args: len(p.args)})
+	p.shapes = binary.LittleEndian.AppendUint64(p.shapes, f.ID())
+	for _, n := range [...]int{g.X, g.Y, g.Z, g.Threads, g.Shared} {
+		p.shapes = binary.LittleEndian.AppendUint32(p.shapes, uint32(n))
+	}
 	return p
 }
 
@@ -205,7 +221,7 @@ func (b *Backend) queueStep(n int) error {
 	if err := b.staging.upload(b.stream); err != nil {
 		return err
 	}
-	if err := b.plan.run(b.stream); err != nil || n == 0 {
+	if err := b.runPlan(); err != nil || n == 0 {
 		return err
 	}
 	if err := b.growResults(4 * n); err != nil {

@@ -104,10 +104,21 @@ func (b *Backend) seal() {
 	s.rows = len(s.tokens)
 	s.dev.tokens, s.dev.positions = stage(b, s.tokens), stage(b, s.positions)
 	s.dev.slots, s.dev.ends = stage(b, s.slots), stage(b, s.ends)
-	s.dev.tables, s.dev.spans = stage(b, s.tables), stage(b, s.spans)
+	s.dev.spans, s.dev.tables = stage(b, s.spans), stage(b, roomy(s.tables))
 	for _, t := range b.tensors {
 		b.resize(t, s.rows, t.width)
 	}
+}
+
+// roomy pads a table to a length that it keeps while sequences grow: what is staged
+// after it stays in its place, and the step the same (see replay).
+func roomy(table []int32) []int32 {
+	const least = 256
+	n := least
+	for n < len(table) {
+		n *= 2
+	}
+	return append(table, make([]int32, n-len(table))...)
 }
 
 // rope is rotary positions: the frequencies and, for the rows of one step, the

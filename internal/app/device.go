@@ -5,6 +5,7 @@ import (
 
 	"ragd/inference/cpu"
 	"ragd/inference/model"
+	"ragd/internal/answer"
 	"ragd/internal/config"
 )
 
@@ -49,4 +50,12 @@ func (a *App) deviceLost(err error) {
 	case a.lost <- err:
 	default: // another model has told already
 	}
+}
+
+// unavailable gives the failure of a device its code.
+func unavailable(err error) error {
+	if !deviceFailed(err) {
+		return err
+	}
+	return &answer.Error{Code: answer.Unavailable, Message: "the device that models run on failed", Err: err}
 }

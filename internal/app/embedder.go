@@ -64,14 +64,15 @@ func (e *embedder) EmbedPassages(ctx context.Context, texts []string) ([]ingest.
 func (e *embedder) EmbedQuery(ctx context.Context, text string) ([]float32, int, error) {
 	parts := e.parts(text)
 	if len(parts) == 1 {
-		return e.Encoder.EmbedQuery(ctx, parts[0])
+		v, tokens, err := e.Encoder.EmbedQuery(ctx, parts[0])
+		return v, tokens, unavailable(err)
 	}
 	sum := make([]float32, e.Dim())
 	total := 0
 	for _, p := range parts {
 		v, tokens, err := e.Encoder.EmbedQuery(ctx, p)
 		if err != nil {
-			return nil, 0, err
+			return nil, 0, unavailable(err)
 		}
 		total += tokens
 		for i, x := range v {

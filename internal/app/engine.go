@@ -241,10 +241,7 @@ func failure(err error) error {
 	if errors.Is(err, engine.ErrClosed) {
 		return &answer.Error{Code: answer.Unavailable, Message: "the server is shutting down", Err: err}
 	}
-	if deviceFailed(err) {
-		return &answer.Error{Code: answer.Unavailable, Message: "the device that computes answers failed", Err: err}
-	}
-	return err
+	return unavailable(err)
 }
 
 // submitError gives the engine's refusals their codes.

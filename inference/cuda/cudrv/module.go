@@ -54,6 +54,9 @@ func (f Function) AllowShared(bytes int) error {
 	return failed(fmt.Sprintf("allow %d bytes of shared memory", bytes), code(r))
 }
 
+// ID is a number of the kernel's own while its module is loaded.
+func (f Function) ID() uint64 { return uint64(uintptr(unsafe.Pointer(f.c()))) }
+
 // c bridges the C types of two packages: both structs hold the one pointer.
 func (f Function) c() C.CUfunction { return *(*C.CUfunction)(unsafe.Pointer(&f.f)) }
 
