@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -10,6 +11,8 @@ import (
 
 const (
 	longPrompt = 4000
+	// longAnswer outlasts the prompt: a step takes at least 8 of its tokens.
+	longAnswer = 1500
 	// plainGaps is how many gaps of an answer are taken before the prompt comes.
 	plainGaps = 64
 )
@@ -22,7 +25,7 @@ func (b *engineBench) gap(ctx context.Context) (float64, float64, error) {
 		return 0, 0, errTooDeep
 	}
 	running, err := b.engine.Submit(ctx, engine.Request{
-		Tokens: b.random(16), MaxTokens: min(2*longPrompt, b.engine.Window()-16), IgnoreEOS: true, NoLookup: true, Tenant: "gap",
+		Tokens: b.random(16), MaxTokens: longAnswer, IgnoreEOS: true, NoLookup: true, Tenant: "gap",
 	})
 	if err != nil {
 		return 0, 0, err
@@ -60,7 +63,7 @@ func gaps(ctx context.Context, s *engine.Stream, enough func(n int) bool) (took 
 	for last := (time.Time{}); len(took) == 0 || !enough(len(took)); {
 		event, err := s.Next(ctx)
 		if err != nil {
-			return nil, err // io.EOF too: the answer was to outlast the prompt
+			return nil, fmt.Errorf("the running answer ended early: %w", err)
 		}
 		if _, ok := event.(engine.Delta); !ok {
 			continue
