@@ -22,7 +22,7 @@ static std::set<CUcontext> contexts;
 void complain(const std::string &what) { fprintf(stderr, "simdriver: %s\n", what.c_str()); }
 
 // sticky are the codes that break a context.
-static bool sticky(int code) { return code == 700 || code == 719 || code == 214 || code == 702 || code == 715; }
+static bool sticky(int code) { return code == 700 || code == 719 || code == 214 || code == 702 || code == 709 || code == 715; }
 
 // injected is the failure that RAGD_SIM_FAIL asks for at this call.
 static CUresult injected(const char *name) {
