@@ -132,7 +132,8 @@ func (b *engineBench) quoting(ctx context.Context) (float64, float64, error) {
 	for _, p := range passages {
 		text := b.tok.Encode(nil, p)
 		r := engine.Request{
-			Tokens:    b.tok.Encode(nil, "Text: "+p+"\n\nThe same text again, word for word: "),
+			// Having seen a text twice, any model says it a third time.
+			Tokens:    b.tok.Encode(nil, p+"\n\n"+p+"\n\n"),
 			MaxTokens: len(text), Tenant: "quoting",
 		}
 		var said [2]answer
