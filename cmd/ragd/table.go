@@ -91,7 +91,7 @@ func printTokens(w io.Writer, u answer.Usage) {
 		{"history", l.History},
 		{"tools", l.Tools},
 		{"question", l.Question},
-		{fmt.Sprintf("evidence (%d chunks)", len(l.Evidence)), evidence},
+		{fmt.Sprintf("evidence, chunks: %d", len(l.Evidence)), evidence},
 	} {
 		t.row(r.name, fmt.Sprint(r.n))
 	}

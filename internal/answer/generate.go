@@ -81,7 +81,7 @@ func (a *asking) answerTokens() int { return or(a.req.budget().AnswerTokens, a.c
 
 // smallPenalty keeps small models from going round in circles, which greedy
 // decoding makes them do.
-const smallPenalty = 1.15
+const smallPenalty = 1.05
 
 // sampling resolves the request's numbers. Greedy is the default: the same
 // question gets the same answer. Without a seed each request draws its own.
