@@ -45,7 +45,7 @@ func TestTokensTableAddsUp(t *testing.T) {
 			Dropped: []budget.Dropped{{ChunkID: 3, Tokens: 4, Reason: budget.MaxChunks}}, AnswerReserved: 256, Window: 8192,
 		},
 	})
-	for _, want := range []string{"evidence (2 chunks)  30", "input", "60", "16 from the prefix cache", "1 candidates dropped"} {
+	for _, want := range []string{"evidence, chunks: 2  30", "input", "60", "16 from the prefix cache", "1 candidates dropped"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}

@@ -37,7 +37,7 @@ func TestGapIsBounded(t *testing.T) {
 	}{
 		"configured":               {40 * time.Millisecond, 40 * time.Millisecond, promptTokens/24 + 8},
 		"2.5 decode steps":         {0, 25 * time.Millisecond, promptTokens/11 + 8},
-		"no shorter than one step": {time.Millisecond, 18 * time.Millisecond, promptTokens/8 + 2},
+		"no shorter than one step": {time.Millisecond, 18 * time.Millisecond, promptTokens/8 + 8},
 		"wide":                     {10 * time.Second, 10*time.Millisecond + 256*rowTime, promptTokens/128 + 20},
 	} {
 		t.Run(name, func(t *testing.T) {
