@@ -17,6 +17,7 @@ func Portable() *Set {
 		AttendBlock:   portableAttendBlock,
 		AttendTile:    portableAttendTile,
 		AttendTileF32: portableAttendTileF32,
+		Prefetch:      portablePrefetch,
 		RMSNorm:       portableRMSNorm,
 		LayerNorm:     portableLayerNorm,
 		Softmax:       portableSoftmax,
@@ -30,6 +31,9 @@ func Portable() *Set {
 		MatMulF32:     portableMatMulF32,
 	}
 }
+
+// portablePrefetch leaves it to the processor.
+func portablePrefetch([]uint16) {}
 
 func portableDot(a, b []float32) float32 {
 	b = b[:len(a)]
