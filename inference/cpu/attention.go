@@ -31,14 +31,6 @@ type attentionTask struct {
 // a block of keys and values then lie in the first-level cache.
 const attendRows = 48
 
-// Up to prefetchRows positions are attended with the block prefetchTokens ahead
-// on its way: decoding reads every key once and waits for it otherwise. Blocks lie
-// apart in memory, which the processor's own prefetching does not follow.
-const (
-	prefetchRows   = 8
-	prefetchTokens = model.BlockTokens
-)
-
 // Attend sets dst to causal attention of q over the cache.
 func (b *Backend) Attend(dst, q model.Tensor, c model.Cache, layer int, a model.Attention) {
 	t := &b.attention
@@ -121,21 +113,9 @@ func (t *attentionTask) section(w *workspace, p *partial, s *span, head, section
 	from, _ := t.sees(s, lo)
 	_, to := t.sees(s, hi-1)
 	from = max(from-from%model.BlockTokens, section*sectionTokens)
-	end := min(to, (section+1)*sectionTokens)
-	few := hi-lo <= prefetchRows && t.cache != nil && !t.b.float32
-	for base := from; base < end; base += model.BlockTokens {
-		if ahead := base + prefetchTokens; few && ahead < end {
-			t.prefetch(s, head, ahead)
-		}
+	for base := from; base < min(to, (section+1)*sectionTokens); base += model.BlockTokens {
 		t.block(w, p, s, head, base, lo, hi)
 	}
-}
-
-// prefetch asks for the keys and values of the block at base.
-func (t *attentionTask) prefetch(s *span, head, base int) {
-	at, n := t.offset(s, head, base), model.BlockTokens*t.a.HeadDim
-	t.b.set.Prefetch(t.kv.k16[at : at+n])
-	t.b.set.Prefetch(t.kv.v16[at : at+n])
 }
 
 // sees is the range of positions that row r of a span attends to.

@@ -8,9 +8,10 @@ import (
 	"ragd/inference/model"
 )
 
-// cache is a paged KV cache. A block of one layer and head holds BlockTokens
-// keys that follow each other, so that attention reads one run of memory; values
-// lie the same way in their own half.
+// cache is a paged KV cache. All blocks of one layer and head follow each other,
+// and in a block its BlockTokens keys: a sequence that got its blocks in a row is
+// one run of memory, which the processor fetches ahead. Values lie the same way in
+// their own half.
 type cache struct {
 	shape  model.CacheShape
 	memory []byte
@@ -66,7 +67,7 @@ func (c *cache) free() error {
 
 // offset is where the rows of a block begin, for one layer and head.
 func (c *cache) offset(layer int, block int32, head int) int {
-	return ((layer*c.shape.Blocks+int(block))*c.shape.KVHeads + head) * model.BlockTokens * c.shape.HeadDim
+	return ((layer*c.shape.KVHeads+head)*c.shape.Blocks + int(block)) * model.BlockTokens * c.shape.HeadDim
 }
 
 // put stores the key and value of one position and head.

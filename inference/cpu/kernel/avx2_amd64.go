@@ -15,7 +15,6 @@ func avx2() *Set {
 		AttendBlock:   avx2AttendBlock,
 		AttendTile:    avx2AttendTile,
 		AttendTileF32: avx2AttendTileF32,
-		Prefetch:      avx2Prefetch,
 		RMSNorm:       avx2RMSNorm,
 		LayerNorm:     avx2LayerNorm,
 		Softmax:       avx2Softmax,

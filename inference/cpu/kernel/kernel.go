@@ -61,10 +61,6 @@ type Set struct {
 	// AttendTileF32 is AttendTile over float32 keys and values.
 	AttendTileF32 func(st []SoftmaxState, acc, q, k, v []float32, n, stride int, scale float32)
 
-	// Prefetch asks for memory that will be read soon: one row of queries has too
-	// little arithmetic to hide the way to memory behind it.
-	Prefetch func(x []uint16)
-
 	// RMSNorm is dst = x / sqrt(mean(x²)+eps) · w. dst may be x.
 	RMSNorm func(dst, x, w []float32, eps float32)
 	// LayerNorm is dst = (x-mean)/sqrt(var+eps)·w + b. dst may be x.

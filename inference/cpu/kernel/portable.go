@@ -17,7 +17,6 @@ func Portable() *Set {
 		AttendBlock:   portableAttendBlock,
 		AttendTile:    portableAttendTile,
 		AttendTileF32: portableAttendTileF32,
-		Prefetch:      portablePrefetch,
 		RMSNorm:       portableRMSNorm,
 		LayerNorm:     portableLayerNorm,
 		Softmax:       portableSoftmax,
@@ -31,9 +30,6 @@ func Portable() *Set {
 		MatMulF32:     portableMatMulF32,
 	}
 }
-
-// portablePrefetch leaves it to the processor.
-func portablePrefetch([]uint16) {}
 
 func portableDot(a, b []float32) float32 {
 	b = b[:len(a)]

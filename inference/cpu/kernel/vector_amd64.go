@@ -24,11 +24,6 @@ func avx2Add(y []float32, x []float32)
 //go:noescape
 func avx2Scale(y []float32, a float32)
 
-// avx2Prefetch is Set.Prefetch.
-//
-//go:noescape
-func avx2Prefetch(x []uint16)
-
 // avx2ToF16 converts n × 8 values.
 //
 //go:noescape

@@ -341,24 +341,6 @@ scaleEnd:
 	VZEROUPPER
 	RET
 
-// func avx2Prefetch(x []uint16)
-// Requires: AVX, MMX+
-TEXT ·avx2Prefetch(SB), $0-24
-	MOVQ x_base+0(FP), AX
-	MOVQ x_len+8(FP), CX
-	LEAQ (AX)(CX*2), CX
-	JMP  more
-
-line:
-	PREFETCHT0 (AX)
-	ADDQ       $0x40, AX
-
-more:
-	CMPQ AX, CX
-	JB   line
-	VZEROUPPER
-	RET
-
 // func avx2ToF16(dst *uint16, src *float32, n int)
 // Requires: AVX, F16C
 TEXT ·avx2ToF16(SB), $0-24

@@ -2,7 +2,6 @@ package main
 
 import (
 	. "github.com/mmcloughlin/avo/build"
-	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 
 	"ragd/inference/cpu/kernel/asm/emit"
@@ -66,21 +65,4 @@ func total(sums []reg.VecVirtual) reg.VecVirtual {
 		}
 	}
 	return emit.Sum(sums[0])
-}
-
-// prefetch asks for the cache lines of a slice; it reads no value and cannot fault.
-func (e *emitter) prefetch() {
-	emit.Begin("avx2Prefetch", "func(x []uint16)", "is Set.Prefetch.")
-	x, end := GP64(), GP64()
-	Load(Param("x").Base(), x)
-	Load(Param("x").Len(), end)
-	LEAQ(Mem{Base: x, Index: end, Scale: 2}, end)
-	JMP(LabelRef("more"))
-	Label("line")
-	PREFETCHT0(emit.At(x))
-	ADDQ(Imm(64), x)
-	Label("more")
-	CMPQ(x, end)
-	JB(LabelRef("line"))
-	emit.End()
 }

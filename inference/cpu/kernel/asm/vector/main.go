@@ -20,7 +20,6 @@ func main() {
 	ConstraintExpr("amd64")
 	e := &emitter{exp: emit.NewExp(), loop: emit.NewLoop(), abs: emit.Fill32("magnitude", 0x7fffffff)}
 	e.basic()
-	e.prefetch()
 	e.halves()
 	e.norms()
 	e.softmax()
