@@ -58,9 +58,6 @@ type App struct {
 	closers []func(context.Context) error
 }
 
-// tenant is the only one until keys carry tenants.
-const tenant = "default"
-
 // Open starts what cfg asks for: telemetry, database, embedding model, and
 // unless DocumentsOnly the answer model. What was started is stopped again when
 // a later part fails.

@@ -10,6 +10,7 @@ import (
 
 	"ragd/ingest/store"
 	"ragd/internal/localpg"
+	"ragd/internal/tenant"
 	"ragd/migrations"
 	"ragd/retrieve/lexical"
 )
@@ -39,7 +40,7 @@ func (a *App) openDatabase(ctx context.Context) error {
 	if err := migrations.Up(ctx, pool); err != nil {
 		return fmt.Errorf("database: %w", err)
 	}
-	a.store = store.New(pool, tenant, lexical.Analyzer{})
+	a.store = store.New(pool, tenant.Default, lexical.Analyzer{})
 	return nil
 }
 

@@ -15,6 +15,7 @@ import (
 	"ragd/inference/sample"
 	"ragd/inference/tokenizer"
 	"ragd/internal/answer"
+	"ragd/internal/tenant"
 	"ragd/prompt/chat"
 	"ragd/retrieve"
 	"ragd/retrieve/fuse"
@@ -43,23 +44,34 @@ func (a *App) openAnswers(ctx context.Context) error {
 	if err := a.tel.WatchEngine(m.generator.stats); err != nil {
 		return err
 	}
-	retriever, err := a.retriever()
-	if err != nil {
+	if _, err := a.retriever(tenant.Default); err != nil {
 		return err
 	}
 	a.ask, err = answer.New(answer.Deps{
-		Embedder: a.embed, Retriever: retriever, Reranker: reranker, Template: m.template, Tokenizer: chatTokenizer{m.tokenizer}, Generator: m.generator, Telemetry: a.tel,
+		Embedder: a.embed, Retriever: tenantRetriever{a}, Reranker: reranker, Template: m.template, Tokenizer: chatTokenizer{m.tokenizer}, Generator: m.generator, Telemetry: a.tel,
 	}, a.answerConfig(m))
 	return err
 }
 
-// retriever searches by meaning and by words.
-func (a *App) retriever() (retrieve.Retriever, error) {
+// retriever searches a tenant's documents by meaning and by words.
+func (a *App) retriever(tenant string) (retrieve.Retriever, error) {
 	r := a.cfg.Retrieve
 	return hybrid.New(a.pool,
 		vector.New(a.pool, tenant, vector.Config{ExactBelow: r.ExactBelow}),
 		lexical.New(a.pool, tenant, lexical.Analyzer{}),
 		hybrid.Config{Candidates: r.Candidates, Method: fuse.Method(r.Fusion), DenseWeight: float32(r.DenseWeight)})
+}
+
+// tenantRetriever searches the documents of whoever asks.
+type tenantRetriever struct{ a *App }
+
+// Retrieve implements retrieve.Retriever.
+func (t tenantRetriever) Retrieve(ctx context.Context, q retrieve.Query) ([]retrieve.Hit, error) {
+	r, err := t.a.retriever(tenant.Of(ctx))
+	if err != nil {
+		return nil, err
+	}
+	return r.Retrieve(ctx, q)
 }
 
 // minConfidence is the mean log probability (natural) of a generated answer
@@ -184,7 +196,7 @@ func (g *generator) stats() telemetry.EngineStats {
 func (g *generator) Generate(ctx context.Context, req answer.Generation, emit func(answer.Event)) (answer.Generated, error) {
 	p := req.Sampling
 	stream, err := g.engine.Submit(ctx, engine.Request{
-		Tokens: req.Tokens, MaxTokens: req.MaxTokens, Stop: req.Stop, Confidence: req.Confidence, Tenant: tenant,
+		Tokens: req.Tokens, MaxTokens: req.MaxTokens, Stop: req.Stop, Confidence: req.Confidence, Tenant: tenant.Of(ctx),
 		Sampling: sample.Params{
 			Temperature: float32(p.Temperature), TopP: float32(p.TopP), MinP: float32(p.MinP),
 			RepetitionPenalty: float32(p.RepetitionPenalty), TopK: p.TopK, Seed: p.Seed,

@@ -7,9 +7,32 @@ import (
 	"ragd/ingest"
 	"ragd/ingest/chunk"
 	"ragd/ingest/source"
+	"ragd/ingest/store"
 	"ragd/internal/httpapi"
+	"ragd/internal/tenant"
+	"ragd/retrieve/lexical"
 	"ragd/telemetry"
 )
+
+// library is the documents of whoever asks.
+func (a *App) library(ctx context.Context) *store.Store {
+	return store.New(a.pool, tenant.Of(ctx), lexical.Analyzer{})
+}
+
+// Documents implements httpapi.Library.
+func (a *App) Documents(ctx context.Context, collection string) ([]store.DocumentInfo, error) {
+	return a.library(ctx).Documents(ctx, collection)
+}
+
+// Collections implements httpapi.Library.
+func (a *App) Collections(ctx context.Context) ([]store.CollectionInfo, error) {
+	return a.library(ctx).Collections(ctx)
+}
+
+// Delete implements httpapi.Library.
+func (a *App) Delete(ctx context.Context, collection string, paths []string) (int, error) {
+	return a.library(ctx).Delete(ctx, collection, paths)
+}
 
 // Ingest reads paths of this machine into a collection.
 func (a *App) Ingest(ctx context.Context, req httpapi.IngestRequest, progress func(ingest.Progress)) (report ingest.Report, err error) {
@@ -19,7 +42,7 @@ func (a *App) Ingest(ctx context.Context, req httpapi.IngestRequest, progress fu
 			Indexed: report.Indexed, Unchanged: report.Unchanged, Skipped: report.Skipped, Failed: report.Failed, Pruned: report.Pruned,
 		})
 	}()
-	p, err := a.pipeline(req, func(p ingest.Progress) {
+	p, err := a.pipeline(ctx, req, func(p ingest.Progress) {
 		run.Progress(ctx, telemetry.IngestProgress{Settled: p.Documents, Found: p.Total, Bytes: p.Bytes, Chunks: p.Chunks, Tokens: p.Tokens})
 		if progress != nil {
 			progress(p)
@@ -37,7 +60,7 @@ func (a *App) Ingest(ctx context.Context, req httpapi.IngestRequest, progress fu
 	return p.Run(ctx, roots)
 }
 
-func (a *App) pipeline(req httpapi.IngestRequest, progress func(ingest.Progress)) (*ingest.Pipeline, error) {
+func (a *App) pipeline(ctx context.Context, req httpapi.IngestRequest, progress func(ingest.Progress)) (*ingest.Pipeline, error) {
 	sc := source.DefaultConfig()
 	sc.MaxBytes = a.cfg.Ingest.MaxFileBytes
 	src, err := source.New(sc)
@@ -57,5 +80,5 @@ func (a *App) pipeline(req httpapi.IngestRequest, progress func(ingest.Progress)
 	cfg := ingest.DefaultConfig(collection)
 	cfg.Prune = req.Prune
 	cfg.Sentences = ingest.SentenceMode(a.cfg.Ingest.Sentences)
-	return ingest.New(src, cutter, a.embed, a.store, cfg, progress)
+	return ingest.New(src, cutter, a.embed, a.library(ctx), cfg, progress)
 }

@@ -67,7 +67,7 @@ func (a *App) Serve(ctx context.Context, l net.Listener) error {
 // Handler serves every route.
 func (a *App) Handler() http.Handler {
 	return httpapi.New(httpapi.Deps{
-		Asker: a.ask, Library: a.store, Ingester: a, Ready: a.Ready, Metrics: a.tel.Handler(), Log: a.log,
+		Asker: a.ask, Library: a, Ingester: a, Ready: a.Ready, Metrics: a.tel.Handler(), Log: a.log,
 		Latency: webui.Latency(httpapi.LatencyPath), LatencyData: webui.Data(a.tel),
 		Models: []httpapi.Model{
 			{ID: modelName(a.cfg.Models.Answer), Object: "model", OwnedBy: "ragd", Role: "answers"},

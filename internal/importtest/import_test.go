@@ -46,11 +46,12 @@ var allowed = map[string][]string{
 	},
 	"inference/remote": {"inference/engine", "inference/tokenizer", "inference/sample"},
 	"internal/answer":  {"ingest", "retrieve", "rerank", "prompt", "telemetry"},
-	"internal/httpapi": {"ingest", "internal/answer", "telemetry"},
+	"internal/httpapi": {"ingest", "internal/answer", "internal/tenant", "telemetry"},
 	"internal/client":  {"ingest", "internal/answer"},
 	"internal/config":  {},
 	"internal/webui":   {"telemetry"},
 	"internal/localpg": {},
+	"internal/tenant":  {},
 	"internal/modelstore": {
 		"inference/gguf", "inference/quant",
 	},
