@@ -4,6 +4,7 @@ package ingest
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 )
 
@@ -24,8 +25,36 @@ var (
 	ErrFileName = errors.New("file name is not valid UTF-8")
 )
 
+// ErrNoCollection: a named collection does not exist.
+var ErrNoCollection = errors.New("no such collection")
+
+// NoCollectionError is an ErrNoCollection with the name.
+type NoCollectionError struct{ Name string }
+
+func (e *NoCollectionError) Error() string { return fmt.Sprintf("no such collection: %q", e.Name) }
+
+// Is makes it an ErrNoCollection.
+func (e *NoCollectionError) Is(target error) bool { return target == ErrNoCollection }
+
+// ErrModel: a collection's vectors are of another embedding model.
+var ErrModel = errors.New("embedding model differs from the collection's")
+
+// ModelError is an ErrModel with the names.
+type ModelError struct {
+	Collection string
+	// Have is the collection's model, Want the one in use.
+	Have, Want string
+}
+
+func (e *ModelError) Error() string {
+	return fmt.Sprintf("collection %q is embedded by %q, not by %q: run ragd reembed", e.Collection, e.Have, e.Want)
+}
+
+// Is makes it an ErrModel.
+func (e *ModelError) Is(target error) bool { return target == ErrModel }
+
 // ErrUnavailable is what a Store wraps when the database cannot be reached.
-// It ends the run; any other store error fails one document.
+// It ends the run, as ErrModel does; any other store error fails one document.
 var ErrUnavailable = errors.New("database unavailable")
 
 // Document is one file's text, cleaned: valid UTF-8, no U+0000, "\n" line ends,

@@ -21,7 +21,7 @@ func finishing(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // write stores documents, one transaction each. An unavailable store ends the
-// run; any other error fails the document. A cancelled run finishes the document
+// run, and so does a collection of another model; any other error fails the document. A cancelled run finishes the document
 // in hand, so that the report tells exactly what is stored.
 func (r *run) write(ctx context.Context, encoded <-chan *work) error {
 	storing, cancel := finishing(ctx)
@@ -34,7 +34,7 @@ func (r *run) write(ctx context.Context, encoded <-chan *work) error {
 		switch {
 		case ctx.Err() != nil && err != nil:
 			return ctx.Err()
-		case errors.Is(err, ErrUnavailable):
+		case errors.Is(err, ErrUnavailable), errors.Is(err, ErrModel):
 			return err
 		case err != nil:
 			r.settle(w.file, failure(w.encoded.Document, err))

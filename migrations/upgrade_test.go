@@ -36,16 +36,20 @@ func TestUpgradeKeepsDocuments(t *testing.T) {
 		 VALUES (1, 0, '{}', 'x', 0, 1, 0, 1, '{}')`,
 		"INSERT INTO ragd.vectors VALUES (1, 1, 1, 1, '[1,0]')",
 		"INSERT INTO ragd.collection_models VALUES (1, 1, 1)",
+		"UPDATE ragd.chunks SET sentence_vectors = 'abc'",
 	} {
 		exec(t, pool, stmt)
 	}
 	if err := migrations.Up(t.Context(), pool); err != nil {
 		t.Fatal(err)
 	}
-	var chunks, terms, length int64
+	var chunks, counted, terms, length int64
+	var model, sentences string
 	err = pool.QueryRow(t.Context(), `
-		SELECT m.chunks, m.terms, c.terms FROM ragd.collection_models m, ragd.chunks c`).Scan(&chunks, &terms, &length)
-	if err != nil || chunks != 1 || terms != 0 || length != 0 {
-		t.Errorf("%d chunks, %d terms, length %d (%v)", chunks, terms, length, err)
+		SELECT n.chunks, l.chunks, l.terms, c.terms, m.name, encode(s.vectors, 'escape')
+		FROM ragd.collection_models n, ragd.lexical_counts l, ragd.chunks c, ragd.collections x JOIN ragd.models m ON m.id = x.model_id,
+		     ragd.sentence_vectors s WHERE s.chunk_id = c.id AND s.model_id = m.id`).Scan(&chunks, &counted, &terms, &length, &model, &sentences)
+	if err != nil || chunks != 1 || counted != 1 || terms != 0 || length != 0 || model != "m" || sentences != "abc" {
+		t.Errorf("%d vectors, %d chunks, %d terms, length %d, model %q, sentences %q (%v)", chunks, counted, terms, length, model, sentences, err)
 	}
 }

@@ -3,7 +3,6 @@ package retrieve
 
 import (
 	"context"
-	"errors"
 
 	"ragd/ingest"
 )
@@ -12,12 +11,19 @@ import (
 // may be tried again.
 var ErrUnavailable = ingest.ErrUnavailable
 
-// ErrNoCollection is returned when a named collection does not exist.
-var ErrNoCollection = errors.New("no such collection")
+// ErrNoCollection is returned, as a *NoCollectionError, when a named collection
+// does not exist.
+var ErrNoCollection = ingest.ErrNoCollection
 
-// ErrModel is returned when no chunk of the collection was encoded by the
-// query's embedding model.
-var ErrModel = errors.New("embedding model differs from the collection's")
+// ErrModel is returned, as a *ModelError, when the vectors of a collection are of
+// another embedding model than the query's.
+var ErrModel = ingest.ErrModel
+
+// The errors with their names.
+type (
+	NoCollectionError = ingest.NoCollectionError
+	ModelError        = ingest.ModelError
+)
 
 // Filters narrow a query to documents.
 type Filters struct {
@@ -29,12 +35,13 @@ type Filters struct {
 
 // Query is one search.
 type Query struct {
-	Text       string
-	Vector     []float32 // the question's embedding, unit length
-	Model      string    // the embedding model of Vector
-	Collection string
-	Limit      int
-	Filters    Filters
+	Text   string
+	Vector []float32 // the question's embedding, unit length
+	Model  string    // the embedding model of Vector
+	// Collections are searched as if they were one.
+	Collections []string
+	Limit       int
+	Filters     Filters
 	// Observe is told of the parts of the search; nil when nobody measures.
 	Observe Observe
 }
@@ -63,9 +70,10 @@ func (q Query) Begin(ctx context.Context, p Part) (context.Context, func(error))
 
 // Document is where a hit comes from.
 type Document struct {
-	ID    int64  `json:"id"`
-	Path  string `json:"path"`
-	Title string `json:"title"`
+	ID         int64  `json:"id"`
+	Collection string `json:"collection"`
+	Path       string `json:"path"`
+	Title      string `json:"title"`
 }
 
 // Scores explains a hit's place. A rank of 0 means: not in that list.

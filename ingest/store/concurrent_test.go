@@ -83,9 +83,7 @@ func TestConcurrentChanges(t *testing.T) {
 				rng.Shuffle(len(docs), func(i, j int) { docs[i], docs[j] = docs[j], docs[i] })
 				var paths []string
 				for i, d := range docs {
-					// Another model each time moves counts between two counters.
-					m := fmt.Sprintf("%s-%d", model, rng.IntN(2))
-					if _, err := s.Put(ctx, "default", m, recipe, d); err != nil {
+					if _, err := s.Put(ctx, "default", model, recipe, d); err != nil {
 						return err
 					}
 					if i%3 == 0 {

@@ -34,8 +34,8 @@ func (s *Store) ensureCollection(ctx context.Context, name string) (id int64, er
 	return id, err
 }
 
-// ensureModel returns the id of an embedding model. At its first use the model is
-// registered and gets its index, both under one lock.
+// ensureModel returns the id of an embedding model, which is registered at its
+// first use.
 func (s *Store) ensureModel(ctx context.Context, name string, dim int) (id int32, err error) {
 	if name == "" || name != clean(name) || len(name) > maxPath {
 		return 0, fmt.Errorf("%w: model name %.60q is empty, too long or not valid text", ErrInvalid, name)
@@ -55,8 +55,7 @@ func (s *Store) ensureModel(ctx context.Context, name string, dim int) (id int32
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
-		id, err = addModel(ctx, tx, name, dim)
-		return err
+		return tx.QueryRow(ctx, "INSERT INTO ragd.models (name, dim) VALUES ($1, $2) RETURNING id", name, dim).Scan(&id)
 	})
 	return id, err
 }
@@ -70,16 +69,4 @@ func findModel(ctx context.Context, tx pgx.Tx, name string, dim int) (id int32, 
 		return 0, fmt.Errorf("%w: model %q has vectors of %d dimensions in the database, these have %d", ErrInvalid, name, have, dim)
 	}
 	return id, nil
-}
-
-// addModel registers a model with a partial index over its vectors. Number and
-// dimension are literals, for the planner must prove that the index fits.
-func addModel(ctx context.Context, tx pgx.Tx, name string, dim int) (id int32, err error) {
-	if err := tx.QueryRow(ctx, "INSERT INTO ragd.models (name, dim) VALUES ($1, $2) RETURNING id", name, dim).Scan(&id); err != nil {
-		return 0, err
-	}
-	_, err = tx.Exec(ctx, fmt.Sprintf(`
-		CREATE INDEX vectors_hnsw_%[1]d ON ragd.vectors
-		USING hnsw ((embedding::halfvec(%[2]d)) halfvec_cosine_ops) WHERE model_id = %[1]d`, id, dim))
-	return id, err
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/pgvector/pgvector-go"
 
 	"ragd/ingest"
 	"ragd/ingest/postings"
@@ -40,6 +39,9 @@ func (s *Store) put(ctx context.Context, collection, model, recipe string, e *in
 		if w.model, err = s.ensureModel(ctx, model, len(e.Vectors[0])); err != nil {
 			return false, err
 		}
+		if err := s.claim(ctx, w.collection, w.model); err != nil {
+			return false, err
+		}
 	}
 	err = write(ctx, s.pool, func(tx pgx.Tx) error {
 		changed, err = w.put(ctx, tx)
@@ -48,7 +50,9 @@ func (s *Store) put(ctx context.Context, collection, model, recipe string, e *in
 	if err != nil || !changed {
 		return false, err
 	}
-	err = s.compact(ctx, w.collection)
+	if err = s.compact(ctx, w.collection); err == nil && w.model != 0 {
+		err = s.ensureIndex(ctx, w.collection, w.model)
+	}
 	if ctx.Err() != nil || errors.Is(err, ErrUnavailable) {
 		return true, nil // it is stored; the next writer merges
 	}
@@ -69,6 +73,11 @@ type writer struct {
 // writers of the same path wait for each other even before there is a row to lock.
 func (w *writer) put(ctx context.Context, tx pgx.Tx) (changed bool, err error) {
 	d := &w.e.Document
+	if w.model != 0 {
+		if err := holdModel(ctx, tx, w.collection, w.model); err != nil {
+			return false, err
+		}
+	}
 	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($2, $1))", w.collection, d.Path); err != nil {
 		return false, err
 	}
@@ -140,7 +149,8 @@ func (w *writer) replaceChunks(ctx context.Context, tx pgx.Tx) error {
 		for _, counts := range w.terms {
 			sum.terms += int64(postings.Length(counts))
 		}
-		delta.add(w.collection, w.model, sum)
+		delta.addWords(w.collection, sum)
+		delta.addVectors(w.collection, w.model, int64(n))
 	}
 	return delta.apply(ctx, tx)
 }
@@ -158,27 +168,25 @@ func (w *writer) copyChunks(ctx context.Context, tx pgx.Tx) error {
 		return err
 	}
 	_, err = tx.CopyFrom(ctx, pgx.Identifier{"ragd", "chunks"},
-		[]string{"id", "document_id", "ordinal", "heading", "text", "start_byte", "end_byte", "page", "tokens", "sentence_spans", "sentence_vectors", "terms"},
+		[]string{"id", "document_id", "ordinal", "heading", "text", "start_byte", "end_byte", "page", "tokens", "sentence_spans", "terms"},
 		pgx.CopyFromSlice(len(ids), func(i int) ([]any, error) {
 			c := &w.e.Chunks[i]
-			var vectors [][]float32
-			if w.e.Sentences != nil {
-				vectors = append([][]float32{}, w.e.Sentences[i]...)
-			}
 			return []any{
 				ids[i], w.document, c.Ordinal, cleanAll(c.Heading), clean(c.Text), c.Start, c.End, c.Page, c.Tokens,
-				packSpans(c.Sentences), encodeSentences(vectors), postings.Length(w.terms[i]),
+				packSpans(c.Sentences), postings.Length(w.terms[i]),
 			}, nil
 		}))
 	if err != nil {
 		return err
 	}
-	_, err = tx.CopyFrom(ctx, pgx.Identifier{"ragd", "vectors"},
-		[]string{"chunk_id", "document_id", "collection_id", "model_id", "embedding"},
-		pgx.CopyFromSlice(len(ids), func(i int) ([]any, error) {
-			return []any{ids[i], w.document, w.collection, w.model, pgvector.NewHalfVector(w.e.Vectors[i])}, nil
-		}))
-	if err != nil {
+	vectors := make([]vectorRow, len(ids))
+	for i, id := range ids {
+		vectors[i] = vectorRow{chunk: id, document: w.document, vector: w.e.Vectors[i]}
+		if w.e.Sentences != nil {
+			vectors[i].sentences = append([][]float32{}, w.e.Sentences[i]...)
+		}
+	}
+	if err := copyVectors(ctx, tx, w.collection, w.model, vectors); err != nil {
 		return err
 	}
 	return w.addPostings(ctx, tx, ids)

@@ -84,7 +84,8 @@ type DocumentInfo struct {
 	Updated        time.Time      `json:"updated"`
 }
 
-// Documents lists a collection's documents by path. An unknown collection has none.
+// Documents lists a collection's documents by path. An unknown collection is an
+// *ingest.NoCollectionError.
 func (s *Store) Documents(ctx context.Context, collection string) ([]DocumentInfo, error) {
 	var docs []DocumentInfo
 	err := Read(ctx, s.pool, func(tx pgx.Tx) error {
@@ -97,7 +98,14 @@ func (s *Store) Documents(ctx context.Context, collection string) ([]DocumentInf
 		if err != nil {
 			return err
 		}
-		docs, err = pgx.CollectRows(rows, pgx.RowToStructByPos[DocumentInfo])
+		if docs, err = pgx.CollectRows(rows, pgx.RowToStructByPos[DocumentInfo]); err != nil || len(docs) > 0 {
+			return err
+		}
+		var there bool
+		err = tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM ragd.collections WHERE tenant = $1 AND name = $2)", s.tenant, collection).Scan(&there)
+		if err == nil && !there {
+			return &ingest.NoCollectionError{Name: collection}
+		}
 		return err
 	})
 	if err != nil {

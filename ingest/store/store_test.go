@@ -89,7 +89,7 @@ func chunksOf(ctx context.Context, pool *pgxpool.Pool, path string) ([]store.Row
 		if err != nil {
 			return err
 		}
-		byID, err := store.Load(ctx, tx, ids)
+		byID, err := store.Load(ctx, tx, model, ids)
 		list = list[:0]
 		for _, id := range ids {
 			list = append(list, byID[id])
@@ -188,7 +188,12 @@ func checkCounters(t *testing.T, pool *pgxpool.Pool) {
 		       (SELECT count(*) FROM ragd.documents d
 		        WHERE d.chunks <> (SELECT count(*) FROM ragd.chunks c WHERE c.document_id = d.id)),
 		       (SELECT count(*) FROM ragd.chunks c FULL JOIN ragd.vectors v ON v.chunk_id = c.id
-		        WHERE c.id IS NULL OR v.chunk_id IS NULL OR c.document_id <> v.document_id)`).Scan(&wrong, &stray, &orphans)
+		        WHERE c.id IS NULL OR v.chunk_id IS NULL OR c.document_id <> v.document_id)
+		       + (SELECT count(*) FROM ragd.sentence_vectors s LEFT JOIN ragd.vectors v USING (chunk_id, model_id) WHERE v.chunk_id IS NULL)
+		       + (SELECT count(*) FROM ragd.lexical_counts l
+		          FULL JOIN (SELECT d.collection_id, count(*) n, sum(c.terms) t FROM ragd.chunks c JOIN ragd.documents d ON d.id = c.document_id GROUP BY 1) c
+		          USING (collection_id)
+		          WHERE (coalesce(l.chunks, 0), coalesce(l.terms, 0)) <> (coalesce(c.n, 0), coalesce(c.t, 0)))`).Scan(&wrong, &stray, &orphans)
 	if err != nil {
 		t.Fatal(err)
 	}

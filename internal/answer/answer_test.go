@@ -149,8 +149,10 @@ func TestErrorsHaveCodes(t *testing.T) {
 		code   Code
 		field  string
 	}{
-		"database gone":     {func(r *rig, _ *Request) { r.Retriever = fakeRetriever{err: retrieve.ErrUnavailable} }, Unavailable, ""},
-		"no collection":     {func(r *rig, _ *Request) { r.Retriever = fakeRetriever{err: retrieve.ErrNoCollection} }, NotFound, "collection"},
+		"database gone": {func(r *rig, _ *Request) { r.Retriever = fakeRetriever{err: retrieve.ErrUnavailable} }, Unavailable, ""},
+		"no collection": {func(r *rig, _ *Request) {
+			r.Retriever = fakeRetriever{err: &retrieve.NoCollectionError{Name: "default"}}
+		}, NotFound, "collection"},
 		"internal":          {func(r *rig, _ *Request) { r.Embedder = fakeEmbedder{err: broken} }, Internal, ""},
 		"busy":              {func(r *rig, _ *Request) { r.gen.err = &Error{Code: Busy, Message: "queue is full"} }, Busy, ""},
 		"question too long": {func(_ *rig, q *Request) { q.Question = strings.Repeat("long ", 4000) }, OverBudget, ""},

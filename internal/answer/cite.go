@@ -17,7 +17,7 @@ func markerText(n int) string { return "[" + strconv.Itoa(n) + "]" }
 
 func cite(h retrieve.Hit, marker int, q Quote) Citation {
 	return Citation{
-		Marker: marker, ChunkID: h.Chunk.ID, Document: h.Document.Path, Title: h.Document.Title,
+		Marker: marker, ChunkID: h.Chunk.ID, Collection: h.Document.Collection, Document: h.Document.Path, Title: h.Document.Title,
 		Heading: headings(h), Page: h.Chunk.Page, Quote: q,
 	}
 }
@@ -86,7 +86,7 @@ func cited(list []Citation, hits []retrieve.Hit) []Source {
 
 func source(h retrieve.Hit, marker int) Source {
 	return Source{
-		Marker: marker, ChunkID: h.Chunk.ID, Document: h.Document.Path, Title: h.Document.Title,
+		Marker: marker, ChunkID: h.Chunk.ID, Collection: h.Document.Collection, Document: h.Document.Path, Title: h.Document.Title,
 		Heading: headings(h), Page: h.Chunk.Page, Score: h.Scores.Rerank,
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode"
 
+	"ragd/ingest"
 	"ragd/retrieve"
 )
 
@@ -62,29 +63,43 @@ func ingestCommand(collection string) string {
 	if collection == "default" {
 		return "ragd ingest PATH"
 	}
-	plain := strings.IndexFunc(collection, func(r rune) bool {
+	return "ragd ingest PATH --collection " + quoted(collection)
+}
+
+// quoted is a word for a shell.
+func quoted(word string) string {
+	plain := strings.IndexFunc(word, func(r rune) bool {
 		return r != '-' && r != '_' && r != '.' && !unicode.IsLetter(r) && !unicode.IsDigit(r)
 	}) < 0
-	if !plain {
-		collection = "'" + strings.ReplaceAll(collection, "'", `'\''`) + "'"
+	if plain {
+		return word
 	}
-	return "ragd ingest PATH --collection " + collection
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// otherModel says how to bring collection and model together.
+func otherModel(e *ingest.ModelError) *Error {
+	return &Error{Code: Conflict, Field: "collection", Message: fmt.Sprintf(
+		"the collection %q is embedded by %q, ragd is set to %q; embed it anew with: ragd reembed --collection %s, or set models.embedding to the first and start again",
+		e.Collection, e.Have, e.Want, quoted(e.Collection))}
 }
 
 // AsError turns any error of the question road into one a caller may see.
 func AsError(err error) *Error {
 	var e *Error
+	var missing *ingest.NoCollectionError
+	var model *ingest.ModelError
 	switch {
 	case errors.As(err, &e):
 		return e
+	case errors.As(err, &missing):
+		return noCollection(missing.Name)
+	case errors.As(err, &model):
+		return otherModel(model)
 	case errors.Is(err, context.DeadlineExceeded):
 		return &Error{Code: Timeout, Message: "the request took longer than allowed", Err: err}
 	case errors.Is(err, context.Canceled):
 		return &Error{Code: Cancelled, Message: "the client went away", Err: err}
-	case errors.Is(err, retrieve.ErrNoCollection):
-		return &Error{Code: NotFound, Field: "collection", Message: "no such collection", Err: err}
-	case errors.Is(err, retrieve.ErrModel):
-		return &Error{Code: Conflict, Field: "collection", Message: "the collection was ingested with another embedding model; ingest it again with this one", Err: err}
 	case errors.Is(err, retrieve.ErrUnavailable):
 		return &Error{Code: Unavailable, Message: "the database cannot be reached; try again", Err: err}
 	}

@@ -11,8 +11,10 @@ import (
 
 // Request is one question, as POST /ask takes it. Nil numbers mean the default.
 type Request struct {
-	Question       string          `json:"question"`
-	Collection     string          `json:"collection"`
+	Question   string `json:"question"`
+	Collection string `json:"collection"`
+	// Collections are searched as if they were one; then Collection is empty.
+	Collections    []string        `json:"collections,omitempty"`
 	History        []Turn          `json:"history"`
 	ToolResults    []ToolResult    `json:"tool_results"`
 	Filters        *Filters        `json:"filters"`
@@ -118,14 +120,15 @@ const (
 	MaxStops         = 16
 	MaxStopBytes     = 256
 	MaxNameBytes     = 256
+	MaxCollections   = 16
 	MaxFilterValues  = 100
 )
 
 // Validate checks the request against its bounds; the error is an *Error with
 // code invalid and the field's name.
 func (r *Request) Validate() error {
-	if r.Collection == "" {
-		r.Collection = "default"
+	if err := r.validateCollections(); err != nil {
+		return err
 	}
 	if err := r.validateText(); err != nil {
 		return err
@@ -153,9 +156,6 @@ func (r *Request) validateText() error {
 	if err := ValidateText("question", r.Question); err != nil {
 		return err
 	}
-	if err := ValidateCollection(r.Collection); err != nil {
-		return err
-	}
 	for i, t := range r.History {
 		if t.Role != "user" && t.Role != "assistant" {
 			return invalid(fmt.Sprintf("history[%d].role", i), fmt.Sprintf("%q is not user or assistant", t.Role))
@@ -171,6 +171,40 @@ func (r *Request) validateText() error {
 	}
 	return nil
 }
+
+// validateCollections fills in the default.
+func (r *Request) validateCollections() error {
+	switch {
+	case r.Collections == nil && r.Collection == "":
+		r.Collection = "default"
+	case r.Collections == nil:
+	case r.Collection != "":
+		return invalid("collections", "give either collection or collections")
+	case len(r.Collections) == 0 || len(r.Collections) > MaxCollections:
+		return invalid("collections", fmt.Sprintf("%d names, 1 to %d are allowed", len(r.Collections), MaxCollections))
+	}
+	for i, name := range r.Collections {
+		field := fmt.Sprintf("collections[%d]", i)
+		if name == "" {
+			return invalid(field, "is empty")
+		}
+		if err := validateName(field, name); err != nil {
+			return err
+		}
+	}
+	return validateName("collection", r.Collection)
+}
+
+// names are the collections that are searched.
+func (r *Request) names() []string {
+	if r.Collections != nil {
+		return r.Collections
+	}
+	return []string{r.Collection}
+}
+
+// label is the collections as one word, for spans and logs.
+func (r *Request) label() string { return strings.Join(r.names(), ",") }
 
 func (r *Request) validateNumbers() error {
 	b, s := r.budget(), r.sampling()
@@ -271,11 +305,13 @@ func (r *Request) sampling() Sampling {
 }
 
 // ValidateCollection checks a collection's name; the error is an *Error.
-func ValidateCollection(name string) error {
+func ValidateCollection(name string) error { return validateName("collection", name) }
+
+func validateName(field, name string) error {
 	if len(name) > MaxNameBytes {
-		return invalid("collection", fmt.Sprintf("%d bytes, at most %d are allowed", len(name), MaxNameBytes))
+		return invalid(field, fmt.Sprintf("%d bytes, at most %d are allowed", len(name), MaxNameBytes))
 	}
-	return ValidateText("collection", name)
+	return ValidateText(field, name)
 }
 
 // ValidateText refuses what PostgreSQL and JSON cannot carry, with an *Error that

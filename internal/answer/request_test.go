@@ -28,6 +28,11 @@ func TestValidateNamesTheField(t *testing.T) {
 		"format":             {`{"question":"q","response_format":{"type":"xml"}}`, "response_format.type"},
 		"role":               {`{"question":"q","history":[{"role":"system","content":"x"}]}`, "history[0].role"},
 		"history NUL":        {`{"question":"q","history":[{"role":"user","content":"\u0000"}]}`, "history[0].content"},
+		"both ways":          {`{"question":"q","collection":"a","collections":["b"]}`, "collections"},
+		"no collections":     {`{"question":"q","collections":[]}`, "collections"},
+		"17 collections":     {`{"question":"q","collections":["a","b","c","d","e","f","g","h","i","j","k","l","m","n","o","p","q"]}`, "collections"},
+		"empty name":         {`{"question":"q","collections":["a",""]}`, "collections[1]"},
+		"NUL in a name":      {`{"question":"q","collections":["a\u0000"]}`, "collections[0]"},
 		"metadata no values": {`{"question":"q","filters":{"metadata":{"k":[]}}}`, "filters.metadata"},
 	} {
 		t.Run(name, func(t *testing.T) {

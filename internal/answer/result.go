@@ -34,13 +34,15 @@ type Result struct {
 
 // Citation ties part of the answer to the chunk that supports it.
 type Citation struct {
-	Marker   int      `json:"marker"`
-	ChunkID  int64    `json:"chunk_id"`
-	Document string   `json:"document"`
-	Title    string   `json:"title"`
-	Heading  []string `json:"heading"`
-	Page     int      `json:"page,omitempty"`
-	Quote    Quote    `json:"quote"`
+	Marker  int   `json:"marker"`
+	ChunkID int64 `json:"chunk_id"`
+	// Collection and Document say where the chunk is from.
+	Collection string   `json:"collection"`
+	Document   string   `json:"document"`
+	Title      string   `json:"title"`
+	Heading    []string `json:"heading"`
+	Page       int      `json:"page,omitempty"`
+	Quote      Quote    `json:"quote"`
 }
 
 // Quote is the part of the answer that a citation supports, in characters
@@ -52,13 +54,14 @@ type Quote struct {
 
 // Source is a chunk as it is listed for the reader.
 type Source struct {
-	Marker   int      `json:"marker,omitempty"`
-	ChunkID  int64    `json:"chunk_id"`
-	Document string   `json:"document"`
-	Title    string   `json:"title"`
-	Heading  []string `json:"heading"`
-	Page     int      `json:"page,omitempty"`
-	Score    float32  `json:"score"`
+	Marker     int      `json:"marker,omitempty"`
+	ChunkID    int64    `json:"chunk_id"`
+	Collection string   `json:"collection"`
+	Document   string   `json:"document"`
+	Title      string   `json:"title"`
+	Heading    []string `json:"heading"`
+	Page       int      `json:"page,omitempty"`
+	Score      float32  `json:"score"`
 	// Truncated: the only evidence was longer than the room and was cut at a sentence.
 	Truncated bool `json:"truncated,omitempty"`
 	// Sentences: the supporting sentences stand for the whole chunk.

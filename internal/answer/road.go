@@ -2,7 +2,6 @@ package answer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -92,16 +91,13 @@ func (a *asking) listRetrieved() {
 }
 
 func (a *asking) retrieve(ctx context.Context) (q retrieve.Query, err error) {
-	ctx, end := a.rec.Begin(ctx, telemetry.StageRetrieval, a.req.Collection)
+	ctx, end := a.rec.Begin(ctx, telemetry.StageRetrieval, a.req.label())
 	defer func() { end(err) }()
 	if a.question, err = a.embed(ctx); err != nil {
 		return q, err
 	}
 	q = a.query()
 	a.hits, err = a.Retriever.Retrieve(ctx, q)
-	if errors.Is(err, retrieve.ErrNoCollection) {
-		return q, noCollection(a.req.Collection)
-	}
 	if err != nil {
 		return q, fmt.Errorf("retrieve: %w", err)
 	}
@@ -131,7 +127,7 @@ func (a *asking) embed(ctx context.Context) ([]float32, error) {
 func (a *asking) query() retrieve.Query {
 	q := retrieve.Query{
 		Text: a.req.Question, Vector: a.question, Model: a.Embedder.Model(),
-		Collection: a.req.Collection, Limit: or(a.req.TopK, a.cfg.TopK),
+		Collections: a.req.names(), Limit: or(a.req.TopK, a.cfg.TopK),
 		Observe: a.observe,
 	}
 	if f := a.req.Filters; f != nil {
@@ -207,11 +203,12 @@ func (a *asking) setLedger(l budget.Ledger) {
 func (a *asking) refusal() string {
 	korean := language(a.req.Question) == "ko"
 	empty := len(a.hits) == 0 && a.req.Filters == nil
+	first := a.req.names()[0]
 	switch {
 	case empty && korean:
-		return fmt.Sprintf("컬렉션 %q에는 아직 문서가 없습니다. 다음 명령으로 채우세요: %s", a.req.Collection, ingestCommand(a.req.Collection))
+		return fmt.Sprintf("컬렉션 %q에는 아직 문서가 없습니다. 다음 명령으로 채우세요: %s", a.req.label(), ingestCommand(first))
 	case empty:
-		return fmt.Sprintf("The collection %q holds no documents. Fill it with: %s", a.req.Collection, ingestCommand(a.req.Collection))
+		return fmt.Sprintf("The collection %q holds no documents. Fill it with: %s", a.req.label(), ingestCommand(first))
 	case korean:
 		return "문서에서 이 질문에 대한 근거를 찾지 못했습니다."
 	}

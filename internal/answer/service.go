@@ -114,7 +114,7 @@ func finishOf(err error, sofar string) string {
 
 func (a *asking) summary(err error) telemetry.Summary {
 	sum := telemetry.Summary{
-		ID: a.res.ID, Collection: a.req.Collection, Model: a.res.Model, Outcome: telemetry.Answered,
+		ID: a.res.ID, Collection: a.req.label(), Model: a.res.Model, Outcome: telemetry.Answered,
 		AnswerKind: a.res.Kind, FinishReason: a.res.FinishReason,
 		InputTokens: a.res.Usage.InputTokens, OutputTokens: a.res.Usage.OutputTokens, CachedTokens: a.res.Usage.CachedTokens,
 		RetrievedChunks: a.res.RetrievedChunks, UsedChunks: a.res.UsedChunks,
@@ -140,10 +140,11 @@ var outcomes = map[Code]telemetry.Outcome{
 
 // SearchRequest is retrieval without generation.
 type SearchRequest struct {
-	Query      string   `json:"query"`
-	Collection string   `json:"collection"`
-	TopK       *int     `json:"top_k"`
-	Filters    *Filters `json:"filters"`
+	Query       string   `json:"query"`
+	Collection  string   `json:"collection"`
+	Collections []string `json:"collections,omitempty"`
+	TopK        *int     `json:"top_k"`
+	Filters     *Filters `json:"filters"`
 }
 
 // SearchResult lists candidates as the answer road would see them.
@@ -157,7 +158,7 @@ type SearchResult struct {
 // Search retrieves and reranks.
 func (s *Service) Search(ctx context.Context, req SearchRequest) (*SearchResult, error) {
 	received := time.Now()
-	ask := Request{Question: req.Query, Collection: req.Collection, TopK: req.TopK, Filters: req.Filters}
+	ask := Request{Question: req.Query, Collection: req.Collection, Collections: req.Collections, TopK: req.TopK, Filters: req.Filters}
 	if err := ask.Validate(); err != nil {
 		e := AsError(err)
 		if e.Field == "question" {

@@ -3,10 +3,12 @@ package answer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"ragd/ingest"
 	"ragd/retrieve"
 )
 
@@ -16,7 +18,7 @@ func TestUnknownCollectionSaysHowToFillIt(t *testing.T) {
 		"a; rm": "ragd ingest PATH --collection 'a; rm'", "it's": `ragd ingest PATH --collection 'it'\''s'`,
 	} {
 		r := newRig(t, nil, &fakeGenerator{})
-		r.Retriever = fakeRetriever{err: retrieve.ErrNoCollection}
+		r.Retriever = fakeRetriever{err: fmt.Errorf("search: %w", &ingest.NoCollectionError{Name: name})}
 		_, err := r.Ask(context.Background(), time.Now(), Request{Question: "Well?", Collection: name}, &recordingSink{})
 		var e *Error
 		if !errors.As(err, &e) || e.Code != NotFound || !strings.HasSuffix(e.Error(), ": "+want) || !strings.Contains(e.Message, name) {
@@ -27,10 +29,13 @@ func TestUnknownCollectionSaysHowToFillIt(t *testing.T) {
 
 func TestCollectionOfAnotherModelIsAConflict(t *testing.T) {
 	r := newRig(t, nil, &fakeGenerator{})
-	r.Retriever = fakeRetriever{err: retrieve.ErrModel}
+	r.Retriever = fakeRetriever{err: fmt.Errorf("search: %w", &ingest.ModelError{Collection: "a; b", Have: "old", Want: "new"})}
 	_, err := r.Ask(context.Background(), time.Now(), Request{Question: "Well?"}, &recordingSink{})
-	if e := AsError(err); e.Code != Conflict || !strings.Contains(e.Message, "ingest it again") {
-		t.Errorf("got %v", err)
+	e := AsError(err)
+	for _, want := range []string{`"a; b" is embedded by "old"`, `set to "new"`, "ragd reembed --collection 'a; b'"} {
+		if e.Code != Conflict || !strings.Contains(e.Message, want) {
+			t.Errorf("%v lacks %s", err, want)
+		}
 	}
 }
 

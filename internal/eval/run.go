@@ -213,7 +213,7 @@ func (r *runner) pipeline(ctx context.Context, name string) (Row, error) {
 
 func (r *runner) query(i int, spent *stopwatch) retrieve.Query {
 	q := retrieve.Query{
-		Text: r.set.Queries[i].Text, Collection: r.collection, Limit: depth + len(r.set.Queries[i].Ignored),
+		Text: r.set.Queries[i].Text, Collections: []string{r.collection}, Limit: depth + len(r.set.Queries[i].Ignored),
 		Observe: spent.observe,
 	}
 	if r.vectors != nil {

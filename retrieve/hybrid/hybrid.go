@@ -145,7 +145,7 @@ func (r *Retriever) union(ctx context.Context, q retrieve.Query, near []retrieve
 		if err != nil {
 			return err
 		}
-		rows, err := store.Load(ctx, tx, missing)
+		rows, err := store.Load(ctx, tx, q.Model, missing)
 		if err != nil {
 			return err
 		}
@@ -174,14 +174,13 @@ func alive(ctx context.Context, tx pgx.Tx, ids []int64) (map[int64]bool, error) 
 	return out, err
 }
 
-// hit is a chunk that only the words found. Vectors of another model than the
-// question's say nothing about it.
+// hit is a chunk that only the words found.
 func hit(q retrieve.Query, row store.Row) retrieve.Hit {
 	h := retrieve.Hit{
 		Chunk:    row.Chunk,
-		Document: retrieve.Document{ID: row.DocumentID, Path: row.Path, Title: row.Title},
+		Document: retrieve.Document{ID: row.DocumentID, Collection: row.Collection, Path: row.Path, Title: row.Title},
 	}
-	if row.Model == q.Model && len(row.Vector) == len(q.Vector) {
+	if len(row.Vector) == len(q.Vector) {
 		h.Vector, h.SentenceVectors = row.Vector, row.Sentences
 		for i, x := range q.Vector {
 			h.Scores.Dense += x * row.Vector[i]

@@ -68,7 +68,7 @@ func (r *rig) put(path, text string, vec []float32) {
 }
 
 func query(text string, vec []float32, limit int) retrieve.Query {
-	return retrieve.Query{Text: text, Vector: vec, Model: model, Collection: "default", Limit: limit}
+	return retrieve.Query{Text: text, Vector: vec, Model: model, Collections: []string{"default"}, Limit: limit}
 }
 
 func (r *rig) ask(q retrieve.Query) []retrieve.Hit {

@@ -12,8 +12,8 @@ import (
 	"ragd/retrieve/internal/filter"
 )
 
-// ofSegments is the condition for the collection's merged lists.
-const ofSegments = `p.segment_id = ANY (ARRAY(SELECT s.id FROM ragd.lexical_segments s WHERE s.collection_id = $1))
+// ofSegments is the condition for the collections' merged lists.
+const ofSegments = `p.segment_id = ANY (ARRAY(SELECT s.id FROM ragd.lexical_segments s WHERE s.collection_id = ANY ($1)))
 	AND p.term = ANY ($2)`
 
 // chooseTerms keeps the rarest terms that the collection's segments hold, and
@@ -23,7 +23,7 @@ func (r *reader) chooseTerms(ctx context.Context) error {
 		return nil
 	}
 	rows, err := r.tx.Query(ctx, `
-		SELECT p.term, sum(p.chunks)::bigint FROM ragd.lexical_postings p WHERE `+ofSegments+` GROUP BY 1`, r.collection, r.terms)
+		SELECT p.term, sum(p.chunks)::bigint FROM ragd.lexical_postings p WHERE `+ofSegments+` GROUP BY 1`, r.collections, r.terms)
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (r *reader) chooseTerms(ctx context.Context) error {
 // read fetches everything that the scores depend on in one exchange.
 func (r *reader) read(ctx context.Context, where filter.Filter) error {
 	batch := &pgx.Batch{}
-	batch.Queue("SELECT p.term, p.chunks, p.list FROM ragd.lexical_postings p WHERE "+ofSegments, r.collection, r.terms).
+	batch.Queue("SELECT p.term, p.chunks, p.list FROM ragd.lexical_postings p WHERE "+ofSegments, r.collections, r.terms).
 		Query(func(rows pgx.Rows) (err error) {
 			r.segments, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (l stored, err error) {
 				err = row.Scan(&l.term, &l.n, &l.data)
@@ -57,18 +57,18 @@ func (r *reader) read(ctx context.Context, where filter.Filter) error {
 			})
 			return err
 		})
-	batch.Queue("SELECT terms FROM ragd.lexical_fresh WHERE collection_id = $1", r.collection).Query(r.readFresh)
-	batch.Queue("SELECT chunk_id FROM ragd.lexical_dead WHERE collection_id = $1 ORDER BY 1", r.collection).
+	batch.Queue("SELECT terms FROM ragd.lexical_fresh WHERE collection_id = ANY ($1)", r.collections).Query(r.readFresh)
+	batch.Queue("SELECT chunk_id FROM ragd.lexical_dead WHERE collection_id = ANY ($1) ORDER BY 1", r.collections).
 		Query(func(rows pgx.Rows) (err error) {
 			r.dead, err = pgx.CollectRows(rows, pgx.RowTo[int64])
 			return err
 		})
 	if r.filtered = where.SQL != ""; r.filtered {
-		args := pgx.NamedArgs{"collection": r.collection}
+		args := pgx.NamedArgs{"collections": r.collections}
 		maps.Copy(args, where.Args)
 		batch.Queue(`
 			SELECT c.id FROM ragd.documents d JOIN ragd.chunks c ON c.document_id = d.id
-			WHERE d.collection_id = @collection AND `+where.SQL+` ORDER BY 1`, args).
+			WHERE d.collection_id = ANY (@collections) AND `+where.SQL+` ORDER BY 1`, args).
 			Query(func(rows pgx.Rows) (err error) {
 				r.passing, err = pgx.CollectRows(rows, pgx.RowTo[int64])
 				return err

@@ -3,7 +3,6 @@ package lexical
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,7 +36,7 @@ func New(pool *pgxpool.Pool, tenant string, analyzer ingest.Analyzer) *Searcher 
 	return &Searcher{pool: pool, tenant: tenant, analyzer: analyzer}
 }
 
-// Search scores every chunk of the collection that holds a word of the question
+// Search scores every chunk of the collections, as if they were one, that holds a word of the question
 // and passes the filters. A question without a word that can be searched for has
 // no matches. The score does not depend on the filters. Everything is read from
 // one state of the database. It returns retrieve.ErrNoCollection for an unknown
@@ -51,17 +50,17 @@ func (s *Searcher) Search(ctx context.Context, q retrieve.Query) (*Matches, erro
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("lexical search in collection %q: %w", q.Collection, err)
+		return nil, fmt.Errorf("lexical search in %q: %w", q.Collections, err)
 	}
 	return m, nil
 }
 
 // reader answers one question from one state of the database.
 type reader struct {
-	tx         pgx.Tx
-	counts     map[string]int // of the question's terms
-	collection int64
-	stats      stats
+	tx          pgx.Tx
+	counts      map[string]int // of the question's terms
+	collections []int64
+	stats       stats
 
 	terms    []string // searched for, in byte order
 	segments []stored
@@ -79,7 +78,7 @@ type stored struct {
 }
 
 func (r *reader) search(ctx context.Context, tenant string, q retrieve.Query) (*Matches, error) {
-	if err := r.openCollection(ctx, tenant, q.Collection); err != nil {
+	if err := r.open(ctx, tenant, q.Collections); err != nil {
 		return nil, err
 	}
 	where, ok := filter.New(q.Filters)
@@ -96,19 +95,13 @@ func (r *reader) search(ctx context.Context, tenant string, q retrieve.Query) (*
 	return r.match()
 }
 
-func (r *reader) openCollection(ctx context.Context, tenant, name string) error {
-	if !filter.Storable(name) {
-		return retrieve.ErrNoCollection
+func (r *reader) open(ctx context.Context, tenant string, names []string) (err error) {
+	if r.collections, err = filter.Collections(ctx, r.tx, tenant, names); err != nil {
+		return err
 	}
-	err := r.tx.QueryRow(ctx, `
-		SELECT c.id, coalesce(sum(m.chunks), 0)::bigint, coalesce(sum(m.terms), 0)::bigint
-		FROM ragd.collections c LEFT JOIN ragd.collection_models m ON m.collection_id = c.id
-		WHERE c.tenant = $1 AND c.name = $2
-		GROUP BY c.id`, tenant, name).Scan(&r.collection, &r.stats.chunks, &r.stats.terms)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return retrieve.ErrNoCollection
-	}
-	return err
+	return r.tx.QueryRow(ctx, `
+		SELECT coalesce(sum(chunks), 0)::bigint, coalesce(sum(terms), 0)::bigint
+		FROM ragd.lexical_counts WHERE collection_id = ANY ($1)`, r.collections).Scan(&r.stats.chunks, &r.stats.terms)
 }
 
 // longFirst returns at most n terms in byte order; of too many the longer ones,

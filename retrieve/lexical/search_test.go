@@ -68,8 +68,8 @@ func (c *corpus) delete(paths ...string) {
 
 func (c *corpus) search(q retrieve.Query) *lexical.Matches {
 	c.Helper()
-	if q.Collection == "" {
-		q.Collection = "default"
+	if q.Collections == nil {
+		q.Collections = []string{"default"}
 	}
 	m, err := c.words.Search(c.Context(), q)
 	if err != nil {
@@ -203,7 +203,7 @@ func TestScoresThroughMerges(t *testing.T) {
 		t.Errorf("an empty collection has %d matches", m.Len())
 	}
 	var chunks, terms int64
-	if err := c.pool.QueryRow(t.Context(), "SELECT sum(chunks), sum(terms) FROM ragd.collection_models").Scan(&chunks, &terms); err != nil || chunks != 0 || terms != 0 {
+	if err := c.pool.QueryRow(t.Context(), "SELECT sum(chunks), sum(terms) FROM ragd.lexical_counts").Scan(&chunks, &terms); err != nil || chunks != 0 || terms != 0 {
 		t.Errorf("the counters say %d chunks, %d terms (%v)", chunks, terms, err)
 	}
 }
@@ -218,7 +218,7 @@ func TestConcurrentWriters(t *testing.T) {
 	readers.Go(func() error {
 		for ctx.Err() == nil {
 			for k := range 4 {
-				m, err := c.words.Search(t.Context(), retrieve.Query{Text: fmt.Sprintf("serial%d", k), Collection: "default"})
+				m, err := c.words.Search(t.Context(), retrieve.Query{Text: fmt.Sprintf("serial%d", k), Collections: []string{"default"}})
 				if errors.Is(err, retrieve.ErrNoCollection) {
 					continue
 				}
@@ -324,7 +324,7 @@ func TestOddQuestions(t *testing.T) {
 func TestUnknownCollection(t *testing.T) {
 	c := newCorpus(t)
 	for _, name := range []string{"none", "a\x00b"} {
-		if _, err := c.words.Search(t.Context(), retrieve.Query{Text: "pump", Collection: name}); !errors.Is(err, retrieve.ErrNoCollection) {
+		if _, err := c.words.Search(t.Context(), retrieve.Query{Text: "pump", Collections: []string{name}}); !errors.Is(err, retrieve.ErrNoCollection) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
@@ -334,7 +334,7 @@ func TestUnknownCollection(t *testing.T) {
 func TestTenants(t *testing.T) {
 	c := newCorpus(t)
 	c.put("a/1", "pump")
-	m, err := lexical.New(c.pool, "other", lexical.Analyzer{}).Search(t.Context(), retrieve.Query{Text: "pump", Collection: "default"})
+	m, err := lexical.New(c.pool, "other", lexical.Analyzer{}).Search(t.Context(), retrieve.Query{Text: "pump", Collections: []string{"default"}})
 	if !errors.Is(err, retrieve.ErrNoCollection) {
 		t.Errorf("%v, %v", m, err)
 	}

@@ -18,7 +18,7 @@ func ExampleRetriever_Retrieve() {
 			return err
 		}
 		hits, err := vector.New(pool, "default", vector.Config{}).Retrieve(ctx, retrieve.Query{
-			Vector: v, Model: embedder.Model(), Collection: "handbook", Limit: 20,
+			Vector: v, Model: embedder.Model(), Collections: []string{"handbook"}, Limit: 20,
 			Filters: retrieve.Filters{PathPrefix: "policies/", Metadata: map[string][]string{"lang": {"en", "ko"}}},
 		})
 		if errors.Is(err, retrieve.ErrNoCollection) {

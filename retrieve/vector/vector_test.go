@@ -63,6 +63,17 @@ func put(t *testing.T, pool *pgxpool.Pool, collection string, e ingest.Encoded) 
 	}
 }
 
+// buildIndex gives a collection its index, small as it is.
+func buildIndex(t *testing.T, pool *pgxpool.Pool, collection string) {
+	t.Helper()
+	if err := store.New(pool, tenant, lexical.Analyzer{}).BuildIndex(t.Context(), collection); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := pool.Exec(t.Context(), "ANALYZE"); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func search(t *testing.T, r *Retriever, q retrieve.Query) []retrieve.Hit {
 	t.Helper()
 	if q.Model == "" {
@@ -164,9 +175,7 @@ func TestFilteredAndDeep(t *testing.T) {
 	for i := range 20 {
 		put(t, pool, "beside", document(rng, fmt.Sprintf("beside/%d", i), 20, nil))
 	}
-	if _, err := pool.Exec(t.Context(), "ANALYZE"); err != nil {
-		t.Fatal(err)
-	}
+	buildIndex(t, pool, "many")
 	filters := []struct {
 		name string
 		f    retrieve.Filters
@@ -188,7 +197,7 @@ func TestFilteredAndDeep(t *testing.T) {
 				for range queries {
 					q := unit(rng)
 					want := nearest(docs, q, limit, tt.keep)
-					hits := search(t, r, retrieve.Query{Vector: q, Collection: "many", Limit: limit, Filters: tt.f})
+					hits := search(t, r, retrieve.Query{Vector: q, Collections: []string{"many"}, Limit: limit, Filters: tt.f})
 					if len(hits) != len(want) {
 						t.Errorf("%s, %s: %d hits, want %d", name, tt.name, len(hits), len(want))
 					}
@@ -208,26 +217,27 @@ func isRare(d ingest.Document) bool { return strings.HasPrefix(d.Path, "rare/") 
 // testPlans: the plan is the one that was meant, whatever the planner's estimates.
 func testPlans(t *testing.T, pool *pgxpool.Pool) {
 	r := New(pool, tenant, Config{ExactBelow: 1})
-	q := retrieve.Query{Vector: unit(rand.New(rand.NewPCG(3, 4))), Model: testModel, Collection: "many", Limit: 20}
+	q := retrieve.Query{Vector: unit(rand.New(rand.NewPCG(3, 4))), Model: testModel, Collections: []string{"many"}, Limit: 20}
 	for name, f := range map[string]retrieve.Filters{
 		"plain":    {},
 		"filtered": {PathPrefix: "rare/", Metadata: map[string][]string{"lang": {"ko"}}},
 	} {
 		where, _ := filter.New(f)
 		err := r.read(t.Context(), func(tx pgx.Tx) error {
-			models, err := r.collectionModels(t.Context(), tx, "many")
+			parts, err := r.open(t.Context(), tx, q)
 			if err != nil {
 				return err
 			}
-			m := models[0]
-			index := fmt.Sprintf("vectors_hnsw_%d", m.id)
-			if plan := explain(t, tx, exactSQL(m, where), m, where, q); strings.Contains(plan, index) {
+			p := parts[0]
+			index := store.IndexName(p.collection, p.model)
+			if plan := explain(t, tx, exactSQL(parts, where), parts, where, q); strings.Contains(plan, index) {
 				t.Errorf("%s: the exact search uses the index:\n%s", name, plan)
 			}
-			if _, err := r.approximate(t.Context(), tx, m, where, q); err != nil {
+			off := "off"
+			if err := setPlanner(t.Context(), tx, &off); err != nil {
 				return err
 			}
-			plan := explain(t, tx, indexSQL(m, where), m, where, q)
+			plan := explain(t, tx, indexSQL(p, where), parts, where, q)
 			if !strings.Contains(plan, "Index Scan using "+index) || strings.Count(plan, "Sort") > strings.Count(plan, "Sort Key")*2 || strings.Contains(plan, "Hash Join") {
 				t.Errorf("%s: the index search goes another way:\n%s", name, plan)
 			}
@@ -239,9 +249,9 @@ func testPlans(t *testing.T, pool *pgxpool.Pool) {
 	}
 }
 
-func explain(t *testing.T, tx pgx.Tx, sql string, m model, where filter.Filter, q retrieve.Query) string {
+func explain(t *testing.T, tx pgx.Tx, sql string, parts []part, where filter.Filter, q retrieve.Query) string {
 	t.Helper()
-	rows, err := tx.Query(t.Context(), "EXPLAIN "+sql, queryArgs(m, where, q))
+	rows, err := tx.Query(t.Context(), "EXPLAIN "+sql, queryArgs(parts, where, q))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +272,7 @@ func TestFilterIsLiteral(t *testing.T) {
 		put(t, pool, "default", document(rng, s+"/doc", 1, map[string]any{s: s, "key": s, "list": []string{"other", s}}))
 	}
 	r := New(pool, tenant, Config{})
-	q := retrieve.Query{Vector: unit(rng), Collection: "default", Limit: 50}
+	q := retrieve.Query{Vector: unit(rng), Collections: []string{"default"}, Limit: 50}
 	for _, s := range odd {
 		for name, f := range map[string]retrieve.Filters{
 			"prefix": {PathPrefix: s},
@@ -297,7 +307,7 @@ func TestErrors(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	put(t, pool, "default", document(rng, "a", 2, nil))
 	put(t, pool, "empty", document(rng, "a", 0, nil))
-	good := retrieve.Query{Vector: unit(rng), Model: testModel, Collection: "default", Limit: 5}
+	good := retrieve.Query{Vector: unit(rng), Model: testModel, Collections: []string{"default"}, Limit: 5}
 	change := func(f func(q *retrieve.Query)) retrieve.Query {
 		q := good
 		f(&q)
@@ -309,9 +319,9 @@ func TestErrors(t *testing.T) {
 		is   error
 		says string
 	}{
-		{"unknown collection", change(func(q *retrieve.Query) { q.Collection = "nope" }), retrieve.ErrNoCollection, `"nope"`},
-		{"no text for a name", change(func(q *retrieve.Query) { q.Collection = "a\x00" }), retrieve.ErrNoCollection, ""},
-		{"other model", change(func(q *retrieve.Query) { q.Model = "newer" }), retrieve.ErrModel, `"newer", the collection by "test-model"`},
+		{"unknown collection", change(func(q *retrieve.Query) { q.Collections = []string{"nope"} }), retrieve.ErrNoCollection, `"nope"`},
+		{"no text for a name", change(func(q *retrieve.Query) { q.Collections = []string{"a\x00"} }), retrieve.ErrNoCollection, ""},
+		{"other model", change(func(q *retrieve.Query) { q.Model = "newer" }), retrieve.ErrModel, `"default" is embedded by "test-model", not by "newer"`},
 		{"other dimension", change(func(q *retrieve.Query) { q.Vector = q.Vector[:5] }), ErrQuery, "5 dimensions"},
 		{"limit 0", change(func(q *retrieve.Query) { q.Limit = 0 }), ErrQuery, "limit 0"},
 		{"negative limit", change(func(q *retrieve.Query) { q.Limit = -3 }), ErrQuery, "limit -3"},
@@ -327,7 +337,7 @@ func TestErrors(t *testing.T) {
 	if _, err := New(pool, "other tenant", Config{}).Retrieve(t.Context(), good); !errors.Is(err, retrieve.ErrNoCollection) {
 		t.Errorf("another tenant: %v, want ErrNoCollection", err)
 	}
-	empty := change(func(q *retrieve.Query) { q.Collection = "empty" })
+	empty := change(func(q *retrieve.Query) { q.Collections = []string{"empty"} })
 	if hits, err := New(pool, tenant, Config{}).Retrieve(t.Context(), empty); err != nil || len(hits) != 0 {
 		t.Errorf("an empty collection: %d hits, %v", len(hits), err)
 	}
@@ -348,37 +358,9 @@ func TestUnavailable(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	_, err = New(pool, tenant, Config{}).Retrieve(t.Context(), retrieve.Query{Vector: []float32{1}, Collection: "c", Limit: 1})
+	_, err = New(pool, tenant, Config{}).Retrieve(t.Context(), retrieve.Query{Vector: []float32{1}, Collections: []string{"c"}, Limit: 1})
 	if !errors.Is(err, retrieve.ErrUnavailable) {
 		t.Errorf("%v, want ErrUnavailable", err)
-	}
-}
-
-func TestEmbeddingModel(t *testing.T) {
-	pool := testenv.Database(t)
-	s := store.New(pool, tenant, lexical.Analyzer{})
-	rng := rand.New(rand.NewPCG(9, 10))
-	r := New(pool, tenant, Config{})
-	put(t, pool, "default", document(rng, "a", 0, nil))
-	for _, st := range []struct {
-		path, model string
-		chunks      int
-		want        string
-	}{
-		{"a", "small", 0, ""},
-		{"b", "small", 3, "small"},
-		{"c", "big", 5, "big"},
-		{"c", "small", 1, "small"},
-	} {
-		if _, err := s.Put(t.Context(), "default", st.model, "r", document(rng, st.path, st.chunks, nil)); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := r.EmbeddingModel(t.Context(), "default"); err != nil || got != st.want {
-			t.Errorf("after %+v: %q (%v)", st, got, err)
-		}
-	}
-	if _, err := r.EmbeddingModel(t.Context(), "nope"); !errors.Is(err, retrieve.ErrNoCollection) {
-		t.Errorf("unknown collection: %v", err)
 	}
 }
 
@@ -389,10 +371,11 @@ func TestChangedAndDeleted(t *testing.T) {
 	fish, plant := document(rng, "pet", 2, nil), document(rng, "pet", 1, nil)
 	other := document(rng, "other", 3, nil)
 	put(t, pool, "default", other)
+	buildIndex(t, pool, "default")
 	expect := func(q []float32, texts ...string) {
 		t.Helper()
 		for _, below := range []int{1, 1000} {
-			hits := search(t, New(pool, tenant, Config{ExactBelow: below}), retrieve.Query{Vector: q, Collection: "default", Limit: 10})
+			hits := search(t, New(pool, tenant, Config{ExactBelow: below}), retrieve.Query{Vector: q, Collections: []string{"default"}, Limit: 10})
 			var got []string
 			for _, h := range hits {
 				got = append(got, h.Document.Path)
@@ -417,7 +400,7 @@ func TestHit(t *testing.T) {
 	pool := testenv.Database(t)
 	e := document(rand.New(rand.NewPCG(13, 14)), "docs/한글.md", 1, nil)
 	put(t, pool, "default", e)
-	hits := search(t, New(pool, tenant, Config{}), retrieve.Query{Vector: e.Vectors[0], Collection: "default", Limit: 3})
+	hits := search(t, New(pool, tenant, Config{}), retrieve.Query{Vector: e.Vectors[0], Collections: []string{"default"}, Limit: 3})
 	if len(hits) != 1 {
 		t.Fatalf("%d hits", len(hits))
 	}
