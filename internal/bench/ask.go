@@ -22,14 +22,20 @@ type AskConfig struct {
 	// Ask answers one question.
 	Ask      func(ctx context.Context, question string) (Asked, error)
 	Progress func(string)
+	// Within is the time to first token that counts as good, in milliseconds; 0 for
+	// any.
+	Within float64
 }
 
 // Asked is one answered request: how long each stage took, in milliseconds, by the
 // names of the ledger, and what it was given.
 type Asked struct {
-	Stages      []Stage
-	InputTokens int
-	TTFT        float64
+	Stages       []Stage
+	InputTokens  int
+	OutputTokens int
+	TTFT, Total  float64
+	// Promise is set when a time to first token was asked for.
+	Promise *Promise
 }
 
 // Stage is one line of the latency ledger.
@@ -40,13 +46,30 @@ type Stage struct {
 
 // AskReport is what came of it.
 type AskReport struct {
-	Commit   string         `json:"commit"`
-	Requests int            `json:"requests"`
-	Failed   int            `json:"failed"`
-	Rate     float64        `json:"rate"` // sent a second, as it came out
-	Stages   []StageSpread  `json:"stages"`
-	Errors   map[string]int `json:"errors,omitempty"`
-	Points   []Point        `json:"-"` // input tokens, time to first token in ms
+	Commit   string  `json:"commit"`
+	Requests int     `json:"requests"`
+	Failed   int     `json:"failed"`
+	Rate     float64 `json:"rate"` // sent a second, as it came out
+	// Throughput is answers a second until the last of them, and Goodput those of
+	// them whose first token came within Within milliseconds (0: any).
+	Throughput float64        `json:"throughput"`
+	Goodput    float64        `json:"goodput"`
+	Within     float64        `json:"within_ms,omitempty"`
+	Stages     []StageSpread  `json:"stages"`
+	Errors     map[string]int `json:"errors,omitempty"`
+	Promises   *Promises      `json:"promises,omitempty"`
+	Points     []Point        `json:"-"` // input tokens, time to first token in ms
+	Outputs    []Point        `json:"-"` // output tokens, total in ms
+}
+
+// Stage is the spread of one stage; false when none was measured.
+func (r *AskReport) Stage(name string) (StageSpread, bool) {
+	for _, s := range r.Stages {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return StageSpread{}, false
 }
 
 // StageSpread is the distribution of one stage in milliseconds.
@@ -88,11 +111,11 @@ func RunAsk(ctx context.Context, cfg AskConfig) (AskReport, error) {
 	}
 	took := time.Since(began)
 	wg.Wait()
-	r := AskReport{Requests: sent, Failed: sent - len(answered), Rate: float64(sent) / took.Seconds(), Errors: failures}
+	r := AskReport{Requests: sent, Failed: sent - len(answered), Rate: float64(sent) / took.Seconds(), Within: cfg.Within, Errors: failures}
 	if len(answered) == 0 {
 		return r, fmt.Errorf("%w: %v", ErrNothingAnswered, failures)
 	}
-	r.summarise(answered)
+	r.summarise(answered, time.Since(began))
 	return r, context.Cause(ctx)
 }
 
@@ -108,7 +131,9 @@ func wait(ctx context.Context, until time.Time) bool {
 	}
 }
 
-func (r *AskReport) summarise(answered []Asked) {
+func (r *AskReport) summarise(answered []Asked, took time.Duration) {
+	r.Throughput = float64(len(answered)) / took.Seconds()
+	r.Promises = kept(answered)
 	byName := make(map[string][]float64)
 	var names []string
 	for _, a := range answered {
@@ -120,6 +145,12 @@ func (r *AskReport) summarise(answered []Asked) {
 		}
 		if a.TTFT > 0 {
 			r.Points = append(r.Points, Point{X: float64(a.InputTokens), Y: a.TTFT})
+		}
+		if a.OutputTokens > 0 {
+			r.Outputs = append(r.Outputs, Point{X: float64(a.OutputTokens), Y: a.Total})
+		}
+		if a.TTFT > 0 && (r.Within == 0 || a.TTFT <= r.Within) {
+			r.Goodput += 1 / took.Seconds()
 		}
 	}
 	for _, name := range names {

@@ -81,28 +81,54 @@ func drawBar(w *strings.Builder, s Spread, top float64, y int, colour string) in
 // Point is one request in a scatter picture.
 type Point struct{ X, Y float64 }
 
+// frame is a pair of axes that begin at zero.
+type frame struct {
+	maxX, maxY float64
+	digits     int // of the numbers on the axes
+}
+
+const frameHeight, frameLeft, frameBottom = 320, 60, 40
+
+func newFrame(points []Point, digits int) frame {
+	f := frame{digits: digits}
+	for _, p := range points {
+		f.maxX, f.maxY = max(f.maxX, p.X), max(f.maxY, p.Y)
+	}
+	if f.maxX == 0 {
+		f.maxX = 1
+	}
+	if f.maxY == 0 {
+		f.maxY = 1
+	}
+	return f
+}
+
+func (f frame) x(v float64) float64 { return frameLeft + plotWidth*v/f.maxX }
+
+func (f frame) y(v float64) float64 {
+	return frameHeight - frameBottom - (frameHeight-frameBottom-20)*v/f.maxY
+}
+
+func (f frame) axes(b *strings.Builder, xName, yName string) {
+	fmt.Fprintf(b, `<path d="M%d 10V%dH%d" fill="none" stroke="black"/>`, frameLeft, frameHeight-frameBottom, frameLeft+plotWidth)
+	for i := range 5 {
+		x, y := f.maxX*float64(i)/4, f.maxY*float64(i)/4
+		fmt.Fprintf(b, `<text x="%.0f" y="%d" text-anchor="middle" %s>%.*f</text>`, f.x(x), frameHeight-frameBottom+16, font, f.digits, x)
+		fmt.Fprintf(b, `<text x="%d" y="%.0f" text-anchor="end" %s>%.*f</text>`, frameLeft-6, f.y(y)+4, font, f.digits, y)
+	}
+	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="middle" %s>%s</text>`, frameLeft+plotWidth/2, frameHeight-6, font, html.EscapeString(xName))
+	fmt.Fprintf(b, `<text x="%d" y="12" %s>%s</text>`, frameLeft+6, font, html.EscapeString(yName))
+}
+
 // WriteScatter draws points over axes that begin at zero.
 func WriteScatter(w io.Writer, points []Point, xName, yName string) error {
-	const height, left, bottom = 320, 60, 40
-	maxX, maxY := 1.0, 1.0
-	for _, p := range points {
-		maxX, maxY = max(maxX, p.X), max(maxY, p.Y)
-	}
+	f := newFrame(points, 0)
 	var b strings.Builder
-	fmt.Fprintf(&b, `<path d="M%d 10V%dH%d" fill="none" stroke="black"/>`, left, height-bottom, left+plotWidth)
-	for i := range 5 {
-		share := float64(i) / 4
-		x, y := left+plotWidth*share, float64(height-bottom)-(height-bottom-20)*share
-		fmt.Fprintf(&b, `<text x="%.0f" y="%d" text-anchor="middle" %s>%.0f</text>`, x, height-bottom+16, font, maxX*share)
-		fmt.Fprintf(&b, `<text x="%d" y="%.0f" text-anchor="end" %s>%.0f</text>`, left-6, y+4, font, maxY*share)
-	}
+	f.axes(&b, xName, yName)
 	for _, p := range points {
-		fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s" fill-opacity="0.6"/>`,
-			left+plotWidth*p.X/maxX, float64(height-bottom)-(height-bottom-20)*p.Y/maxY, ragdColour)
+		fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s" fill-opacity="0.6"/>`, f.x(p.X), f.y(p.Y), ragdColour)
 	}
-	fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="middle" %s>%s</text>`, left+plotWidth/2, height-6, font, html.EscapeString(xName))
-	fmt.Fprintf(&b, `<text x="%d" y="12" %s>%s</text>`, left+6, font, html.EscapeString(yName))
-	return writeSVG(w, left+plotWidth+20, height, b.String())
+	return writeSVG(w, frameLeft+plotWidth+20, frameHeight, b.String())
 }
 
 func writeSVG(w io.Writer, width, height int, body string) error {
