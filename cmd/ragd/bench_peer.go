@@ -15,6 +15,7 @@ import (
 	"ragd/internal/app"
 	"ragd/internal/bench"
 	"ragd/internal/bench/peer"
+	"ragd/internal/tenant"
 )
 
 // peerFlags say what bench ask runs in turn with.
@@ -49,7 +50,9 @@ func (b *askBench) against(cmd *cobra.Command, o *options, backend asker) (err e
 	defer func() { err = firstError(err, pipeline.Close()) }()
 	report, err := bench.RunAgainst(cmd.Context(), bench.AgainstConfig{
 		Commit: version, Machine: machine, Questions: b.run.Questions, Pairs: b.peer.pairs, Progress: progressTo(cmd.ErrOrStderr()),
-		Ragd: func(ctx context.Context, question string) (bench.Reply, error) { return b.reply(ctx, backend, question) },
+		Ragd: func(ctx context.Context, question string) (bench.Reply, error) {
+			return b.reply(ctx, backend, question)
+		},
 		Peer: func(ctx context.Context, question string, like bench.Reply) (bench.Reply, error) {
 			a, err := pipeline.Ask(ctx, peer.Question{Text: question, Prompt: like.Prompt, OutputTokens: like.OutputTokens})
 			return bench.Reply{InputTokens: a.InputTokens, OutputTokens: a.OutputTokens, Search: a.Embed + a.Search, TTFT: a.TTFT, Total: a.Total}, err
@@ -71,7 +74,7 @@ func (b *askBench) startPeer(cmd *cobra.Command, o *options) (*peer.Pipeline, be
 	}
 	p := peer.Config{
 		Server: b.peer.server, Model: b.peer.model, Embedding: b.peer.embedding, Threads: cfg.Inference.Threads, Context: peerWindow,
-		Tenant: app.DefaultTenant, Collection: b.collection, Candidates: cfg.Retrieve.Candidates,
+		Tenant: tenant.Default, Collection: b.collection, Candidates: cfg.Retrieve.Candidates,
 	}
 	for path, name := range map[*string]string{&p.Model: cfg.Models.Answer, &p.Embedding: cfg.Models.Embedding} {
 		if *path == "" {
@@ -83,7 +86,7 @@ func (b *askBench) startPeer(cmd *cobra.Command, o *options) (*peer.Pipeline, be
 	if p.Database, err = app.DatabaseURL(cfg); err != nil {
 		return nil, bench.Machine{}, err
 	}
-	machine, err := bench.MeasureMachine(p.Threads)
+	machine, err := bench.Measure(p.Threads)
 	if err != nil {
 		return nil, machine, err
 	}

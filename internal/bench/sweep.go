@@ -57,9 +57,15 @@ func (r *SweepReport) saturate(rate float64) {
 	}
 }
 
-// saturated says whether answers came slower than questions.
+// saturated says whether answers came slower than questions. The time that the last
+// answer takes without waiting is not counted: it follows the last question even on
+// an idle server.
 func (r *AskReport) saturated() bool {
-	return r.Throughput < followed*r.Rate || float64(r.Failed) > failed*float64(r.Requests)
+	answered := float64(r.Requests - r.Failed)
+	total, _ := r.Stage("total")
+	queue, _ := r.Stage("queue")
+	seconds := answered/r.Throughput - max(0, total.P50-queue.P50)/1000
+	return answered < followed*r.Rate*seconds || float64(r.Failed) > failed*float64(r.Requests)
 }
 
 // Curve are the points of answers a second over questions a second.
