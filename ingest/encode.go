@@ -21,10 +21,18 @@ type passage struct {
 	size int
 }
 
+// encoder embeds the chunks of documents and their sentences.
+type encoder struct {
+	embedder    Embedder
+	batchTokens int
+	sentences   SentenceMode
+	embedded    func(tokens int) // is told of each call
+}
+
 // encode embeds window after window and hands the documents on, whole or failed.
 func (r *run) encode(ctx context.Context, windows <-chan []*work, encoded chan<- *work) error {
 	for window := range windows {
-		if err := r.encodeWindow(ctx, window); err != nil {
+		if err := r.encoder.encodeWindow(ctx, window); err != nil {
 			return err
 		}
 		for _, w := range window {
@@ -42,19 +50,19 @@ func (r *run) encode(ctx context.Context, windows <-chan []*work, encoded chan<-
 
 // encodeWindow embeds the texts of all documents of a window, sorted by length:
 // texts of one call then need little padding and share their steps well.
-func (r *run) encodeWindow(ctx context.Context, window []*work) error {
+func (e *encoder) encodeWindow(ctx context.Context, window []*work) error {
 	var all []passage
 	for _, w := range window {
-		all = r.appendPassages(all, w)
+		all = e.appendPassages(all, w)
 	}
 	slices.SortStableFunc(all, func(a, b passage) int { return cmp.Compare(b.size, a.size) })
 	for len(all) > 0 {
 		n, tokens := 0, 0
-		for n < len(all) && n < batchTexts && (n == 0 || tokens+all[n].size <= r.config.BatchTokens) {
+		for n < len(all) && n < batchTexts && (n == 0 || tokens+all[n].size <= e.batchTokens) {
 			tokens += all[n].size
 			n++
 		}
-		if err := r.embed(ctx, all[:n]); err != nil {
+		if err := e.embed(ctx, all[:n]); err != nil {
 			return err
 		}
 		all = all[n:]
@@ -66,19 +74,19 @@ func (r *run) encodeWindow(ctx context.Context, window []*work) error {
 }
 
 // appendPassages lists what is embedded of a document and makes room for the vectors.
-func (r *run) appendPassages(all []passage, w *work) []passage {
-	e := &w.encoded
-	e.Vectors = make([][]float32, len(e.Chunks))
-	if r.config.Sentences == SentencesApart {
-		e.Sentences = make([][][]float32, len(e.Chunks))
+func (e *encoder) appendPassages(all []passage, w *work) []passage {
+	d := &w.encoded
+	d.Vectors = make([][]float32, len(d.Chunks))
+	if e.sentences == SentencesApart {
+		d.Sentences = make([][][]float32, len(d.Chunks))
 	}
-	for i := range e.Chunks {
-		c := &e.Chunks[i]
+	for i := range d.Chunks {
+		c := &d.Chunks[i]
 		all = append(all, passage{work: w, chunk: i, sentence: -1, text: c.EmbedText(), size: c.Tokens})
-		if e.Sentences == nil {
+		if d.Sentences == nil {
 			continue
 		}
-		e.Sentences[i] = make([][]float32, len(c.Sentences))
+		d.Sentences[i] = make([][]float32, len(c.Sentences))
 		if isOneSentence(c) {
 			continue
 		}
@@ -105,12 +113,12 @@ func shareSingleSentences(e *Encoded) {
 
 // embed encodes a batch. When the call fails, each text is tried alone, so that
 // only the documents of the texts at fault fail. The error is a cancelled context's.
-func (r *run) embed(ctx context.Context, batch []passage) error {
+func (e *encoder) embed(ctx context.Context, batch []passage) error {
 	live := slices.DeleteFunc(slices.Clone(batch), func(p passage) bool { return p.work.failed != nil })
 	if len(live) == 0 {
 		return ctx.Err()
 	}
-	err := r.embedTexts(ctx, live)
+	err := e.embedTexts(ctx, live)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -121,7 +129,7 @@ func (r *run) embed(ctx context.Context, batch []passage) error {
 		if p.work.failed != nil {
 			continue
 		}
-		err := r.embedTexts(ctx, []passage{p})
+		err := e.embedTexts(ctx, []passage{p})
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -132,12 +140,12 @@ func (r *run) embed(ctx context.Context, batch []passage) error {
 	return nil
 }
 
-func (r *run) embedTexts(ctx context.Context, batch []passage) error {
+func (e *encoder) embedTexts(ctx context.Context, batch []passage) error {
 	texts := make([]string, len(batch))
 	for i, p := range batch {
 		texts[i] = p.text
 	}
-	out, err := r.embedder.EmbedPassages(ctx, texts)
+	out, err := e.embedder.EmbedPassages(ctx, texts)
 	if err != nil {
 		return err
 	}
@@ -146,21 +154,21 @@ func (r *run) embedTexts(ctx context.Context, batch []passage) error {
 	}
 	tokens := 0
 	for i, p := range batch {
-		r.place(p, out[i])
+		e.place(p, out[i])
 		tokens += out[i].Tokens
 	}
-	r.embedded(tokens)
+	e.embedded(tokens)
 	return nil
 }
 
 // place stores a vector. What the chunker counted and what the embedder was
 // given must agree: the token ledger rests on it.
-func (r *run) place(p passage, v Embedding) {
+func (e *encoder) place(p passage, v Embedding) {
 	c := &p.work.encoded.Chunks[p.chunk]
 	p.work.tokens += v.Tokens
 	switch {
-	case len(v.Vector) != r.embedder.Dim():
-		p.work.failed = fmt.Errorf("embed chunk %d: vector of %d numbers, the model has %d", p.chunk, len(v.Vector), r.embedder.Dim())
+	case len(v.Vector) != e.embedder.Dim():
+		p.work.failed = fmt.Errorf("embed chunk %d: vector of %d numbers, the model has %d", p.chunk, len(v.Vector), e.embedder.Dim())
 	case p.sentence >= 0:
 		p.work.encoded.Sentences[p.chunk][p.sentence] = v.Vector
 	case v.Tokens != c.Tokens:

@@ -89,7 +89,12 @@ func New(source Source, chunker Chunker, embedder Embedder, store Store, c Confi
 
 // Recipe is the text under which documents are stored: another one makes them stale.
 func (p *Pipeline) Recipe() string {
-	return fmt.Sprintf("ingest/%d %s; %s; sentences %s", recipeVersion, p.chunker.Recipe(), p.embedder.Model(), p.config.Sentences)
+	return fmt.Sprintf("ingest/%d %s%s", recipeVersion, p.chunker.Recipe(), recipeEnd(p.embedder.Model(), p.config.Sentences))
+}
+
+// recipeEnd is the part of a recipe that speaks of the vectors.
+func recipeEnd(model string, sentences SentenceMode) string {
+	return fmt.Sprintf("; %s; sentences %s", model, sentences)
 }
 
 // Run walks the roots and brings the collection up to date. One document that
@@ -99,6 +104,7 @@ func (p *Pipeline) Recipe() string {
 // the others as remaining.
 func (p *Pipeline) Run(ctx context.Context, roots []string) (Report, error) {
 	r := &run{Pipeline: p, started: time.Now(), recipe: p.Recipe()}
+	r.encoder = encoder{embedder: p.embedder, batchTokens: p.config.BatchTokens, sentences: p.config.Sentences, embedded: r.embedded}
 	err := r.all(ctx, roots)
 	return r.report(ctx.Err() != nil), err
 }
@@ -108,6 +114,7 @@ type run struct {
 	*Pipeline
 	started time.Time
 	recipe  string
+	encoder encoder
 	states  map[string]State
 	listing Listing
 

@@ -51,7 +51,7 @@ func (s *Store) put(ctx context.Context, collection, model, recipe string, e *in
 		return false, err
 	}
 	if err = s.compact(ctx, w.collection); err == nil && w.model != 0 {
-		err = s.ensureIndex(ctx, w.collection, w.model)
+		_, err = s.ensureIndex(ctx, w.collection, w.model)
 	}
 	if ctx.Err() != nil || errors.Is(err, ErrUnavailable) {
 		return true, nil // it is stored; the next writer merges
