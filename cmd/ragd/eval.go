@@ -2,24 +2,24 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
+	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
+	"time"
 
 	"github.com/knadh/koanf/providers/structs"
 	"github.com/spf13/cobra"
 
+	"ragd/ingest/chunk"
 	"ragd/internal/app"
+	"ragd/internal/config"
 	"ragd/internal/eval"
 )
-
-// evalReport is what `ragd eval --json` prints (DESIGN §9).
-type evalReport struct {
-	*eval.Result
-	Commit string         `json:"commit"`
-	Config map[string]any `json:"config"`
-}
 
 type evalFlags struct {
 	sel       eval.Selection
@@ -29,19 +29,28 @@ type evalFlags struct {
 	cut       int
 	strangers string
 	grow      []int
+	answers   int
+	chunks    []string
+	budgets   []int
+	out       string
+	compare   bool
 }
 
 func newEval(o *options) *cobra.Command {
 	var f evalFlags
 	cmd := &cobra.Command{
-		Use: "eval SET_DIR", Short: "Measure retrieval on a judged set",
+		Use: "eval SET_DIR | --compare BEFORE.json AFTER.json", Short: "Measure retrieval and answers on a judged set",
 		Long: "Ingest the documents of a judged set into a collection of its own, ask its questions through each pipeline and " +
 			"print nDCG@10, MRR@10, recall and the milliseconds of each stage. It reads BEIR folders (corpus.jsonl, queries, qrels), " +
-			"SQuAD files, Cranfield, TREC text and pairs of *_kor.json and *_eng.json.",
-		Args: args(cobra.ExactArgs(1)),
+			"SQuAD files, Cranfield, TREC text, pairs of *_kor.json and *_eng.json, MTRAG's reference tasks, RGB's facts and the " +
+			"Chroma chunking evaluation. A corpus is ingested once. Every run leaves a file with its settings and the score of each question.",
+		Args: args(cobra.RangeArgs(1, 2)),
 		RunE: func(cmd *cobra.Command, a []string) error {
-			if err := f.check(); err != nil {
+			if err := f.check(len(a)); err != nil {
 				return &usageError{err}
+			}
+			if f.compare {
+				return o.compareRuns(cmd, a[0], a[1])
 			}
 			return o.eval(cmd, a[0], f)
 		},
@@ -53,19 +62,28 @@ func newEval(o *options) *cobra.Command {
 	fl.StringVar(&f.half, "half", "all", "ask the even or the odd half, or all (tune on even, report odd)")
 	fl.StringVar(&f.lang, "languages", "", "languages of questions and documents in a parallel set, such as ko-en")
 	fl.IntVar(&f.cut, "passage-tokens", 512, "cut passages here for the embedding model")
-	fl.StringVar(&f.strangers, "strangers", "", "a set whose questions these documents do not answer: weigh the bounds on evidence")
+	fl.StringVar(&f.strangers, "strangers", "", "a set whose questions these documents do not answer: weigh the bounds on evidence, or, with --answers, ask them too")
 	fl.IntSliceVar(&f.grow, "grow", nil, "instead of measuring quality, grow the documents to these numbers of chunks and time the searches")
+	fl.IntVar(&f.answers, "answers", 0, "instead of searching alone, answer this many questions with the answer model")
+	fl.StringSliceVar(&f.chunks, "chunks", nil, "in a set of long documents, cut them into chunks of these tokens, such as 256/64 with an overlap (default as configured)")
+	fl.IntSliceVar(&f.budgets, "budgets", []int{512, 1024}, "in a set of long documents, show this many tokens of chunks")
+	fl.StringVar(&f.out, "out", "", "file for the report (default a new one in the data folder's eval)")
+	fl.BoolVar(&f.compare, "compare", false, "say what changed from one report to another")
 	fl.BoolVar(&o.json, "json", false, "print JSON")
 	return cmd
 }
 
-func (f evalFlags) check() error {
+func (f evalFlags) check(files int) error {
 	for _, p := range f.pipelines {
 		if !slices.Contains(eval.Pipelines, p) {
 			return fmt.Errorf("--pipelines: %q is not one of %v", p, eval.Pipelines)
 		}
 	}
 	switch {
+	case f.compare && files != 2:
+		return errors.New("--compare takes two reports, the one before and the one after")
+	case !f.compare && files != 1:
+		return errors.New("one folder of a judged set is measured at a time; two reports take --compare")
 	case f.half != "all" && f.half != "even" && f.half != "odd":
 		return fmt.Errorf("--half: %q is not all, even or odd", f.half)
 	case f.cut < 32:
@@ -74,6 +92,10 @@ func (f evalFlags) check() error {
 		return errors.New("--limit must not be negative, --every at least 1")
 	case len(f.grow) > 0 && slices.Min(f.grow) < 1:
 		return errors.New("--grow: a corpus has at least 1 chunk")
+	case f.answers < 0:
+		return errors.New("--answers must not be negative")
+	case len(f.budgets) == 0 || slices.Min(f.budgets) < 1:
+		return errors.New("--budgets: at least 1 token is shown")
 	}
 	return nil
 }
@@ -92,56 +114,154 @@ func (o *options) eval(cmd *cobra.Command, dir string, f evalFlags) error {
 	if err != nil {
 		return err
 	}
-	set, err := f.open(dir)
+	measured, err := f.plan(dir, cfg)
 	if err != nil {
 		return err
 	}
 	opts := o.appOptions(cmd, cfg)
-	opts.DocumentsOnly = true
+	opts.DocumentsOnly = f.answers == 0
 	a, err := app.Open(cmd.Context(), cfg, opts)
 	if err != nil {
 		return err
 	}
 	show := newLine(cmd.ErrOrStderr())
-	res, err := f.run(cmd.Context(), a, set, func(what string, done, of int) {
-		show.draw(fmt.Sprintf("%s: %s %d of %d", set.Name, what, done, of))
-	})
+	parts, err := a.EvalParts(cmd.Context())
+	var res *eval.Result
+	if err == nil {
+		res, err = measured(cmd.Context(), parts, func(what string, done, of int) {
+			show.draw(fmt.Sprintf("%s: %s %d of %d", filepath.Base(dir), what, done, of))
+		})
+	}
 	show.done("")
 	if err = errors.Join(err, a.Close()); err != nil {
 		return err
 	}
+	report := eval.Report{Result: res, Commit: version}
+	if report.Config, err = f.settings(cfg); err != nil {
+		return err
+	}
+	path, err := f.keep(a.Home(), report)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(cmd.ErrOrStderr(), "report:", path)
 	if o.json {
-		settings, err := structs.Provider(cfg.Retrieve, "koanf").Read()
-		if err != nil {
-			return err
-		}
-		settings["passage_tokens"], settings["every"], settings["half"], settings["limit"] = f.cut, f.sel.Every, f.half, f.sel.Documents
-		return printJSON(cmd.OutOrStdout(), evalReport{res, version, settings})
+		return printJSON(cmd.OutOrStdout(), report)
 	}
 	printEval(cmd.OutOrStdout(), res)
 	return nil
 }
 
-func (f evalFlags) run(ctx context.Context, a *app.App, set *eval.Set, progress func(string, int, int)) (*eval.Result, error) {
-	parts, err := a.EvalParts(ctx)
+// measurement is what a command line asks to be measured.
+type measurement func(ctx context.Context, p eval.Parts, progress func(string, int, int)) (*eval.Result, error)
+
+// plan reads the set and chooses what is measured.
+func (f evalFlags) plan(dir string, cfg config.Config) (measurement, error) {
+	if eval.HoldsSpans(dir) {
+		set, err := eval.OpenSpans(dir)
+		if err != nil {
+			return nil, err
+		}
+		chunks, err := f.cuts(cfg)
+		if err != nil {
+			return nil, &usageError{err}
+		}
+		return func(ctx context.Context, p eval.Parts, progress func(string, int, int)) (*eval.Result, error) {
+			rows, err := eval.Spans(ctx, set, p, eval.SpanConfig{
+				Pipelines: f.pipelines, Chunks: chunks, Budgets: f.budgets, Every: f.sel.Every, Progress: progress,
+			})
+			return &eval.Result{Set: set.Name, Documents: len(set.Documents), Rows: []eval.Row{}, Spans: rows}, err
+		}, nil
+	}
+	set, err := f.open(dir)
 	if err != nil {
 		return nil, err
 	}
-	cfg := eval.Config{Pipelines: f.pipelines, PassageTokens: f.cut, Progress: progress}
-	if len(f.grow) > 0 {
-		return f.runGrowth(ctx, set, parts, cfg)
+	var foreign *eval.Set
+	if f.strangers != "" {
+		all := f
+		all.half = "all"
+		if foreign, err = all.open(f.strangers); err != nil {
+			return nil, err
+		}
 	}
-	res, err := eval.Run(ctx, set, parts, cfg)
-	if err != nil || f.strangers == "" {
+	return func(ctx context.Context, p eval.Parts, progress func(string, int, int)) (*eval.Result, error) {
+		return f.measure(ctx, set, foreign, p, eval.Config{Pipelines: f.pipelines, PassageTokens: f.cut, Progress: progress})
+	}, nil
+}
+
+// measure runs what was asked for on a set of passages; foreign may be nil.
+func (f evalFlags) measure(ctx context.Context, set, foreign *eval.Set, p eval.Parts, cfg eval.Config) (res *eval.Result, err error) {
+	switch {
+	case len(f.grow) > 0:
+		return f.runGrowth(ctx, set, p, cfg)
+	case f.answers > 0:
+		res = &eval.Result{Set: set.Name, Documents: len(set.Documents), Rows: []eval.Row{}}
+		res.Answers, err = eval.Answer(ctx, set.With(foreign), p, cfg, f.answers)
 		return res, err
 	}
-	f.half = "all"
-	foreign, err := f.open(f.strangers)
-	if err != nil {
-		return nil, err
+	res, err = eval.Run(ctx, set, p, cfg)
+	if err == nil && foreign != nil {
+		res.Evidence, err = eval.Calibrate(ctx, set, foreign, p, cfg)
 	}
-	res.Evidence, err = eval.Calibrate(ctx, set, foreign, parts, cfg)
 	return res, err
+}
+
+// cuts are the ways of cutting that --chunks names.
+func (f evalFlags) cuts(cfg config.Config) ([]chunk.Config, error) {
+	list := f.chunks
+	if len(list) == 0 {
+		list = []string{fmt.Sprintf("%d/%d", cfg.Ingest.ChunkTokens, cfg.Ingest.OverlapTokens)}
+	}
+	var out []chunk.Config
+	for _, text := range list {
+		size, overlap, both := strings.Cut(text, "/")
+		c := chunk.Config{Max: maxChunkTokens}
+		var err error
+		if c.Target, err = strconv.Atoi(size); err == nil && both {
+			c.Overlap, err = strconv.Atoi(overlap)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("--chunks: %q is not a number of tokens, or two with a slash", text)
+		}
+		if err := c.Validate(); err != nil {
+			return nil, fmt.Errorf("--chunks: %q: %w", text, err)
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// maxChunkTokens is what the starter embedding model takes.
+const maxChunkTokens = 512
+
+// settings are all settings but the secret ones, and this command's flags.
+func (f evalFlags) settings(cfg config.Config) (map[string]any, error) {
+	cfg.Database.URL, cfg.Server.Keys = "", nil
+	all, err := structs.Provider(cfg, "koanf").Read()
+	return map[string]any{
+		"settings": all,
+		"eval": map[string]any{
+			"pipelines": f.pipelines, "limit": f.sel.Documents, "every": f.sel.Every, "half": f.half, "languages": f.lang,
+			"passage_tokens": f.cut, "strangers": filepath.Base(f.strangers), "answers": f.answers, "chunks": f.chunks, "budgets": f.budgets,
+		},
+	}, err
+}
+
+// keep writes the report into a file of its own.
+func (f evalFlags) keep(home string, r eval.Report) (string, error) {
+	path := f.out
+	if path == "" {
+		path = filepath.Join(home, "eval", strings.ReplaceAll(r.Set, " ", "-")+time.Now().UTC().Format("-20060102-150405.json"))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return "", err
+		}
+	}
+	text, err := json.MarshalIndent(r, "", " ")
+	if err != nil {
+		return "", err
+	}
+	return path, os.WriteFile(path, append(text, '\n'), 0o644)
 }
 
 // runGrowth times the searches at each size.
@@ -156,48 +276,3 @@ func (f evalFlags) runGrowth(ctx context.Context, set *eval.Set, p eval.Parts, c
 	}
 	return res, nil
 }
-
-func printGrowth(w io.Writer, list []eval.Growth) {
-	t := newTable(w, 0, 2, 3, 4, 5, 6)
-	t.row("chunks", "pipeline", "p50 ms", "p95 ms", "put ms", "segments", "lists MB")
-	for _, g := range list {
-		for _, r := range g.Rows {
-			t.row(fmt.Sprint(g.Chunks), r.Pipeline, tenths(r.P50), tenths(r.P95), fmt.Sprintf("%.2f", g.PutMS),
-				fmt.Sprint(g.Index.Segments), tenths(float64(g.Index.Bytes)/1e6))
-		}
-	}
-	t.print()
-}
-
-func printEval(w io.Writer, r *eval.Result) {
-	fmt.Fprintf(w, "%s: %d documents\n", r.Set, r.Documents)
-	if r.Growth != nil {
-		printGrowth(w, r.Growth)
-		return
-	}
-	t := newTable(w, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
-	t.row("pipeline", "questions", "nDCG@10", "±", "MRR@10", "R@5", "R@20", "R@100", "dense ms", "lexical ms", "fuse ms", "rerank ms")
-	for _, row := range r.Rows {
-		t.row(row.Pipeline, fmt.Sprint(row.Queries), points(row.NDCG10), points((row.NDCG10Interval[1]-row.NDCG10Interval[0])/2),
-			points(row.MRR10), points(row.Recall5), points(row.Recall20), points(row.Recall100),
-			tenths(row.MS.Dense), tenths(row.MS.Lexical), tenths(row.MS.Fuse), tenths(row.MS.Rerank))
-	}
-	t.print()
-	if r.Evidence != nil {
-		printEvidence(w, r.Evidence)
-	}
-}
-
-func printEvidence(w io.Writer, e *eval.Evidence) {
-	fmt.Fprintf(w, "\nevidence against questions of %s\nown      cosine %v\n         words  %v\nforeign  cosine %v\n         words  %v\n",
-		e.Strangers, e.Own.Cosine, e.Own.Words, e.Foreign.Cosine, e.Foreign.Words)
-	t := newTable(w, 0, 1, 2, 3)
-	t.row("min_score", "min_words", "answered", "refused")
-	for _, b := range e.Bounds {
-		t.row(fmt.Sprintf("%.2f", b.MinScore), fmt.Sprintf("%.2f", b.MinWords), points(b.Answered), points(b.Refused))
-	}
-	t.print()
-}
-
-func points(v float64) string { return fmt.Sprintf("%.3f", v) }
-func tenths(v float64) string { return fmt.Sprintf("%.1f", v) }

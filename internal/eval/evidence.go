@@ -70,11 +70,11 @@ func (r *runner) signals(ctx context.Context, own bool) ([]signal, error) {
 	for i, asked := range r.set.Queries {
 		q := r.query(i, &spent)
 		q.Limit = r.Reranked
-		hits, err := r.ask(ctx, Default, q, &spent)
+		got, err := r.ask(ctx, Default, q, &spent)
 		if err != nil {
 			return nil, err
 		}
-		for _, h := range hits {
+		for _, h := range got.hits {
 			if own && asked.Gain[r.paths[h.Chunk.ID]] <= 0 {
 				continue
 			}

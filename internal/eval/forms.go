@@ -85,7 +85,10 @@ type squad struct {
 		Title      string
 		Paragraphs []struct {
 			Context string
-			QAs     []struct{ ID, Question string }
+			QAs     []struct {
+				ID, Question string
+				Answers      []struct{ Text string }
+			}
 		}
 	}
 }
@@ -105,7 +108,11 @@ func readSQuAD(f folder, name string) (*Set, error) {
 					s.Documents = append(s.Documents, Document{ID: id, Title: article.Title, Text: p.Context})
 				}
 				for _, q := range p.QAs {
-					s.Queries = append(s.Queries, Query{ID: q.ID, Text: q.Question, Gain: map[string]float64{id: 1}, Group: i})
+					asked := Query{ID: q.ID, Text: q.Question, Gain: map[string]float64{id: 1}, Group: i}
+					for _, a := range q.Answers {
+						asked.Answers = append(asked.Answers, a.Text)
+					}
+					s.Queries = append(s.Queries, asked)
 				}
 			}
 		}

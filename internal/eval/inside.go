@@ -8,6 +8,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/pgvector/pgvector-go"
 
+	"ragd/ingest"
 	"ragd/ingest/store"
 )
 
@@ -32,6 +33,31 @@ func (i Inside) paths(ctx context.Context, collection string) (map[int64]string,
 		var path string
 		_, err = pgx.ForEachRow(rows, []any{&id, &path}, func() error {
 			out[id] = path
+			return nil
+		})
+		return err
+	})
+	return out, err
+}
+
+// places says where each chunk of a collection lies in its document, and what it
+// costs in the prompt.
+func (i Inside) places(ctx context.Context, collection string, count func(string) int) (map[int64]shown, error) {
+	out := map[int64]shown{}
+	err := store.Read(ctx, i.Pool, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, `
+			SELECT c.id, d.path, c.heading, c.text, c.start_byte, c.end_byte
+			FROM ragd.collections l JOIN ragd.documents d ON d.collection_id = l.id JOIN ragd.chunks c ON c.document_id = d.id
+			WHERE l.tenant = $1 AND l.name = $2`, i.Tenant, collection)
+		if err != nil {
+			return err
+		}
+		var id int64
+		var s shown
+		var c ingest.Chunk
+		_, err = pgx.ForEachRow(rows, []any{&id, &s.document, &c.Heading, &c.Text, &s.span.Start, &s.span.End}, func() error {
+			s.tokens = count(c.EmbedText())
+			out[id] = s
 			return nil
 		})
 		return err

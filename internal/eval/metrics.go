@@ -18,6 +18,18 @@ type Metrics struct {
 	Recall100 float64 `json:"recall@100"`
 }
 
+// metricNames are the metrics as JSON has them.
+var metricNames = []struct {
+	name string
+	of   func(Metrics) float64
+}{
+	{"ndcg@10", func(m Metrics) float64 { return m.NDCG10 }},
+	{"mrr@10", func(m Metrics) float64 { return m.MRR10 }},
+	{"recall@5", func(m Metrics) float64 { return m.Recall5 }},
+	{"recall@20", func(m Metrics) float64 { return m.Recall20 }},
+	{"recall@100", func(m Metrics) float64 { return m.Recall100 }},
+}
+
 // measure scores one ranking of document ids.
 func measure(q Query, ranking []string) Metrics {
 	ranking = distinct(ranking, q.Ignored)

@@ -57,14 +57,14 @@ func TestMeanAndInterval(t *testing.T) {
 		t.Errorf("mean %+v", m)
 	}
 	of := func(m Metrics) float64 { return m.NDCG10 }
-	in := interval(list, of)
-	if in[0] > 0.25 || in[1] < 0.75 || in != interval(list, of) {
+	in := interval(column(list, of))
+	if in[0] > 0.25 || in[1] < 0.75 || in != interval(column(list, of)) {
 		t.Errorf("interval %v", in)
 	}
-	if same := interval([]Metrics{{NDCG10: 0.3}, {NDCG10: 0.3}}, of); math.Abs(same[0]-0.3) > 1e-9 || math.Abs(same[1]-0.3) > 1e-9 {
+	if same := interval([]float64{0.3, 0.3}); math.Abs(same[0]-0.3) > 1e-9 || math.Abs(same[1]-0.3) > 1e-9 {
 		t.Errorf("interval of equal values %v", same)
 	}
-	if interval(nil, of) != [2]float64{} {
+	if interval(nil) != [2]float64{} {
 		t.Error("an interval without questions")
 	}
 }

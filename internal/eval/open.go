@@ -18,10 +18,10 @@ type Languages string
 
 // Open reads the set in a folder. It knows the forms by their files: SQuAD
 // (one *.json of articles), BEIR (corpus.jsonl, queries, qrels), Cranfield and
-// TREC text, and a pair of files with the same questions in two languages. Files
-// may be compressed with gzip.
+// TREC text, a pair of files with the same questions in two languages, MTRAG's
+// reference tasks and RGB's facts. Files may be compressed with gzip.
 func Open(dir string, lang Languages) (*Set, error) {
-	name := filepath.Base(dir)
+	name := folder(dir).name()
 	for _, form := range []struct {
 		mark string
 		read func(folder, string) (*Set, error)
@@ -30,6 +30,8 @@ func Open(dir string, lang Languages) (*Set, error) {
 		{"cran.all*", readCranfield},
 		{"doc-text.trec*", readTREC},
 		{"*_kor.json*", func(f folder, name string) (*Set, error) { return readParallel(f, name, lang) }},
+		{"reference.jsonl*", readMTRAG},
+		{"*_fact.json*", readRGB},
 		{"*.json*", readSQuAD},
 	} {
 		if _, err := folder(dir).find(form.mark); err != nil {
@@ -46,6 +48,8 @@ func Open(dir string, lang Languages) (*Set, error) {
 
 // folder is where the files of a set lie.
 type folder string
+
+func (f folder) name() string { return filepath.Base(string(f)) }
 
 // find returns the one file that matches one of the patterns.
 func (f folder) find(patterns ...string) (string, error) {

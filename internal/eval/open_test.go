@@ -78,6 +78,33 @@ func TestOpen(t *testing.T) {
 				{ID: "y", Text: "again?", Gain: map[string]float64{"0/0": 1}, Group: 1},
 			}},
 		},
+		"SQuAD with answers": {
+			map[string]string{"dev.json": `{"data":[{"title":"A","paragraphs":[{"context":"one","qas":[{"id":"x","question":"1?","answers":[{"text":"on"},{"text":"one"}]}]}]}]}`},
+			"",
+			Set{"tiny", []Document{{"0/0", "A", "one"}}, []Query{{ID: "x", Text: "1?", Gain: map[string]float64{"0/0": 1}, Answers: []string{"on", "one"}}}},
+		},
+		"MTRAG": {
+			map[string]string{"reference.jsonl": `
+				{"task_id":"c<::>2","conversation_id":"c","contexts":[{"document_id":"p","title":"T","text":"one"}],"answerability":["ANSWERABLE"],
+				 "input":[{"speaker":"user","text":"hi"},{"speaker":"agent","text":"ho"},{"speaker":"user","text":"1?"}],"targets":[{"text":"one"}]}
+				{"task_id":"d<::>1","conversation_id":"d","contexts":[{"document_id":"q","text":"two"},{"document_id":"p","text":"one"}],"answerability":["PARTIAL"],"input":[{"speaker":"user","text":"half?"}]}
+				{"task_id":"e<::>1","conversation_id":"e","contexts":[],"answerability":["UNANSWERABLE"],"input":[{"speaker":"user","text":"none?"}],"targets":[{"text":"I do not know"}]}`},
+			"",
+			Set{"tiny", []Document{{"p", "T", "one"}, {"q", "", "two"}}, []Query{
+				{ID: "c<::>2", Text: "1?", Gain: map[string]float64{"p": 1}, Answers: []string{"one"}, History: []Turn{{"user", "hi"}, {"assistant", "ho"}}},
+				{ID: "e<::>1", Text: "none?", Gain: map[string]float64{}, Unanswerable: true, Group: 2},
+			}},
+		},
+		"RGB": {
+			map[string]string{"en_fact.json.gz": `
+				{"id":0,"query":"where?","answer":[["Here","There"]],"positive":["Here it is.","No."],"negative":["No."],"positive_wrong":["Wrong."]}
+				{"id":1,"query":"who?","answer":"Me","positive":["It is me."],"negative":["Nobody."]}`},
+			"",
+			Set{"tiny", []Document{{"0/negative/0", "", "No."}, {"0/positive/0", "", "Here it is."}, {"1/negative/0", "", "Nobody."}}, []Query{
+				{ID: "0", Text: "where?", Gain: map[string]float64{"0/positive/0": 1, "0/negative/0": 1}, Answers: []string{"Here", "There"}},
+				{ID: "1", Text: "who?", Gain: map[string]float64{}, Unanswerable: true},
+			}},
+		},
 		"Cranfield": {
 			map[string]string{
 				"cran.all.gz": ".I 1\n.T\nwings .\n.A\nsomebody\n.W\nwings .\nin a\nstream .\n.I 2\n.T\n\n.W\nplates\n",

@@ -17,6 +17,8 @@ import (
 type passages struct {
 	ids  []string
 	docs map[string]Document
+	// markdown: the texts are whole documents, whose bytes keep their places.
+	markdown bool
 }
 
 func newPassages(list []Document) *passages {
@@ -59,7 +61,10 @@ func (p *passages) Load(_ context.Context, f ingest.File) (ingest.Raw, error) {
 // Extract implements ingest.Source.
 func (p *passages) Extract(_ context.Context, r ingest.Raw) (ingest.Document, error) {
 	d := p.docs[r.File.Path]
-	text := strings.ToValidUTF8(strings.ReplaceAll(strings.TrimSpace(d.Text), "\x00", " "), "\ufffd")
+	text := strings.ToValidUTF8(strings.ReplaceAll(d.Text, "\x00", " "), "\ufffd")
+	if !p.markdown {
+		text = strings.TrimSpace(text)
+	}
 	if text == "" {
 		text = d.Title
 	}
@@ -68,6 +73,7 @@ func (p *passages) Extract(_ context.Context, r ingest.Raw) (ingest.Document, er
 	}
 	return ingest.Document{
 		Path: d.ID, Title: d.Title, Text: text, Type: "text/plain", Charset: "utf-8", Hash: r.Hash, Bytes: int64(len(text)),
+		Markdown: p.markdown,
 	}, nil
 }
 
@@ -151,17 +157,24 @@ func front(text string, n int) string {
 }
 
 // noModel stands in for an embedding model where only words are searched for.
-type noModel struct{}
+// Passages are counted by counter where there is one.
+type noModel struct{ counter ingest.TokenCounter }
 
 const noDim = 8
 
-func (noModel) Model() string           { return "none" }
-func (noModel) Dim() int                { return noDim }
-func (noModel) MaxTokens() int          { return 1 << 30 }
-func (noModel) CountPassage(string) int { return 1 }
+func (noModel) Model() string  { return "none" }
+func (noModel) Dim() int       { return noDim }
+func (noModel) MaxTokens() int { return 1 << 30 }
+
+func (m noModel) CountPassage(text string) int {
+	if m.counter == nil {
+		return 1
+	}
+	return m.counter.CountPassage(text)
+}
 
 // EmbedPassages gives every text a direction of its own, for the store takes no other.
-func (noModel) EmbedPassages(_ context.Context, texts []string) ([]ingest.Embedding, error) {
+func (m noModel) EmbedPassages(_ context.Context, texts []string) ([]ingest.Embedding, error) {
 	out := make([]ingest.Embedding, len(texts))
 	for i, t := range texts {
 		h := fnv.New64a()
@@ -173,7 +186,7 @@ func (noModel) EmbedPassages(_ context.Context, texts []string) ([]ingest.Embedd
 		for k := range v {
 			v[k] = float32(r.NormFloat64())
 		}
-		out[i] = ingest.Embedding{Vector: v, Tokens: 1}
+		out[i] = ingest.Embedding{Vector: v, Tokens: m.CountPassage(t)}
 	}
 	return out, nil
 }

@@ -43,6 +43,10 @@ type Parts struct {
 	// Reranked is how many leading hits are reranked.
 	Reranked int
 	Inside   Inside
+	// Context is what of a ranking reaches the prompt.
+	Context Context
+	// Asker answers questions; nil where only searches are measured.
+	Asker Asker
 }
 
 // Config says what is run.
@@ -68,10 +72,20 @@ type Row struct {
 	Pipeline string `json:"pipeline"`
 	Queries  int    `json:"queries"`
 	Metrics
-	// NDCG10Interval is the 95 % bootstrap interval of the mean.
-	NDCG10Interval [2]float64 `json:"ndcg@10_interval"`
-	MS             MS         `json:"ms"`
-	perQuery       []Metrics
+	// Intervals are the 95 % bootstrap intervals of the means, by metric.
+	Intervals map[string][2]float64 `json:"intervals"`
+	// ContextTokens is the mean number of tokens that the ranking puts into the prompt.
+	ContextTokens float64 `json:"context_tokens"`
+	MS            MS      `json:"ms"`
+	// PerQuery has a score a question, in the order of the set.
+	PerQuery []Score `json:"per_query"`
+}
+
+// Score is what one pipeline reached on one question.
+type Score struct {
+	ID string `json:"id"`
+	Metrics
+	ContextTokens int `json:"context_tokens"`
 }
 
 // Result is one set's table.
@@ -79,6 +93,10 @@ type Result struct {
 	Set       string `json:"set"`
 	Documents int    `json:"documents"`
 	Rows      []Row  `json:"rows"`
+	// Answers is there when questions were answered too.
+	Answers *Answers `json:"answers,omitempty"`
+	// Spans is there for a set whose answers are parts of long documents.
+	Spans []SpanRow `json:"spans,omitempty"`
 	// Evidence is there when questions of another set were asked too.
 	Evidence *Evidence `json:"evidence,omitempty"`
 	// Growth is there when searches were timed instead.
@@ -114,6 +132,10 @@ func Run(ctx context.Context, set *Set, p Parts, cfg Config) (*Result, error) {
 }
 
 func newRunner(ctx context.Context, set *Set, p Parts, cfg Config) (*runner, error) {
+	set, err := set.judged()
+	if err != nil {
+		return nil, err
+	}
 	if cfg.Progress == nil {
 		cfg.Progress = func(string, int, int) {}
 	}
@@ -121,7 +143,6 @@ func newRunner(ctx context.Context, set *Set, p Parts, cfg Config) (*runner, err
 	if err := r.ingest(ctx); err != nil {
 		return nil, fmt.Errorf("ingest %s: %w", set.Name, err)
 	}
-	var err error
 	if r.paths, err = r.Inside.paths(ctx, r.collection); err != nil {
 		return nil, err
 	}
@@ -149,11 +170,16 @@ func (r *runner) ingest(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return r.road(ctx, docs, wholeChunker{cutter, embedder}, embedder)
+}
+
+// road runs the document road into the collection.
+func (r *runner) road(ctx context.Context, docs *passages, cutter ingest.Chunker, embedder ingest.Embedder) error {
 	cfg := ingest.DefaultConfig(r.collection)
 	if !r.needsVectors() {
 		cfg.Sentences = ingest.SentencesOff
 	}
-	road, err := ingest.New(docs, wholeChunker{cutter, embedder}, embedder, r.Store, cfg, func(p ingest.Progress) {
+	road, err := ingest.New(docs, cutter, embedder, r.Store, cfg, func(p ingest.Progress) {
 		r.cfg.Progress("ingest", p.Documents, p.Total)
 	})
 	if err != nil {
@@ -190,20 +216,20 @@ func (r *runner) embed(ctx context.Context, list []Query) ([][]float32, time.Dur
 func (r *runner) pipeline(ctx context.Context, name string) (Row, error) {
 	row := Row{Pipeline: name, Queries: len(r.set.Queries)}
 	var spent stopwatch
+	sizes := r.Context.sizes(r.set.Documents)
 	for i, q := range r.set.Queries {
-		hits, err := r.ask(ctx, name, r.query(i, &spent), &spent)
+		found, err := r.ask(ctx, name, r.query(i, &spent), &spent)
 		if err != nil {
 			return row, fmt.Errorf("question %s: %w", q.ID, err)
 		}
-		ranking := make([]string, len(hits))
-		for k, h := range hits {
+		ranking := make([]string, len(found.hits))
+		for k, h := range found.hits {
 			ranking[k] = r.paths[h.Chunk.ID]
 		}
-		row.perQuery = append(row.perQuery, measure(q, ranking))
+		row.PerQuery = append(row.PerQuery, Score{q.ID, measure(q, ranking), sizes.fill(ranking[:found.worth])})
 		r.cfg.Progress(name, i+1, len(r.set.Queries))
 	}
-	row.Metrics = mean(row.perQuery)
-	row.NDCG10Interval = interval(row.perQuery, func(m Metrics) float64 { return m.NDCG10 })
+	row.sum()
 	row.MS = spent.means(row.Queries)
 	if name != Lexical {
 		row.MS.Embed = milliseconds(r.embedding)
@@ -222,25 +248,34 @@ func (r *runner) query(i int, spent *stopwatch) retrieve.Query {
 	return q
 }
 
-func (r *runner) ask(ctx context.Context, name string, q retrieve.Query, spent *stopwatch) ([]retrieve.Hit, error) {
+// found is a ranking. The leading worth of its hits may be shown; what the
+// reranker would drop comes behind them.
+type found struct {
+	hits  []retrieve.Hit
+	worth int
+}
+
+func all(hits []retrieve.Hit, err error) (found, error) { return found{hits, len(hits)}, err }
+
+func (r *runner) ask(ctx context.Context, name string, q retrieve.Query, spent *stopwatch) (found, error) {
 	switch name {
 	case Lexical:
-		return r.words(ctx, q)
+		return all(r.words(ctx, q))
 	case Dense:
 		ctx, end := q.Begin(ctx, retrieve.Dense)
 		hits, err := r.Dense.Retrieve(ctx, q)
 		end(err)
-		return hits, err
+		return all(hits, err)
 	case Fused:
-		return r.Fused.Retrieve(ctx, q)
+		return all(r.Fused.Retrieve(ctx, q))
 	case Default:
 		hits, err := r.Fused.Retrieve(ctx, q)
 		if err != nil {
-			return nil, err
+			return found{}, err
 		}
 		return r.rerank(ctx, q, hits, spent)
 	}
-	return nil, fmt.Errorf("pipeline %q is not one of %v", name, Pipelines)
+	return found{}, fmt.Errorf("pipeline %q is not one of %v", name, Pipelines)
 }
 
 func (r *runner) words(ctx context.Context, q retrieve.Query) ([]retrieve.Hit, error) {
@@ -262,19 +297,19 @@ func (r *runner) words(ctx context.Context, q retrieve.Query) ([]retrieve.Hit, e
 
 // rerank orders the leading hits anew. What it would drop comes behind what it
 // keeps, and the rest behind both, so that recall stays comparable.
-func (r *runner) rerank(ctx context.Context, q retrieve.Query, hits []retrieve.Hit, spent *stopwatch) ([]retrieve.Hit, error) {
+func (r *runner) rerank(ctx context.Context, q retrieve.Query, hits []retrieve.Hit, spent *stopwatch) (found, error) {
 	n := min(r.Reranked, len(hits))
 	start := time.Now()
 	ranking, err := r.Reranker.Rerank(ctx, q, hits[:n])
 	spent.add("rerank", time.Since(start))
 	if err != nil {
-		return nil, err
+		return found{}, err
 	}
 	kept := ranking.Kept
 	for _, d := range ranking.Drops {
 		kept = append(kept, d.Hit)
 	}
-	return append(kept, hits[n:]...), nil
+	return found{append(kept, hits[n:]...), len(ranking.Kept)}, nil
 }
 
 // stopwatch sums the time of parts that may run side by side.
@@ -300,6 +335,22 @@ func (s *stopwatch) add(p retrieve.Part, d time.Duration) {
 func (s *stopwatch) means(n int) MS {
 	of := func(p retrieve.Part) float64 { return milliseconds(s.sum[p] / time.Duration(max(n, 1))) }
 	return MS{Dense: of(retrieve.Dense), Lexical: of(retrieve.Lexical), Fuse: of(retrieve.Fuse), Rerank: of("rerank")}
+}
+
+// sum fills the means and intervals of a row from its scores.
+func (row *Row) sum() {
+	list := make([]Metrics, len(row.PerQuery))
+	tokens := 0
+	for i, s := range row.PerQuery {
+		list[i] = s.Metrics
+		tokens += s.ContextTokens
+	}
+	row.Metrics = mean(list)
+	row.ContextTokens = float64(tokens) / float64(max(len(list), 1))
+	row.Intervals = map[string][2]float64{}
+	for _, m := range metricNames {
+		row.Intervals[m.name] = interval(column(list, m.of))
+	}
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"ragd/ingest"
+	"ragd/ingest/chunk"
 	"ragd/ingest/ingesttest"
 	"ragd/ingest/store"
 	"ragd/internal/eval"
@@ -52,6 +53,7 @@ func parts(t *testing.T, pool *pgxpool.Pool, e *embedder) eval.Parts {
 	return eval.Parts{
 		Embedder: e, Store: store.New(pool, "default", lexical.Analyzer{}), Words: words, Dense: dense, Fused: fused,
 		Reranker: reranker, Reranked: 20, Inside: eval.Inside{Pool: pool, Tenant: "default"},
+		Context: eval.Context{Count: func(s string) int { return len(strings.Fields(s)) }, Tokens: 100, Chunks: 3},
 	}
 }
 
@@ -80,8 +82,11 @@ func TestRun(t *testing.T) {
 		t.Fatalf("%+v", res)
 	}
 	for _, row := range res.Rows {
-		if row.Queries != 12 || row.Recall100 != 1 || row.NDCG10Interval[0] > row.NDCG10 || row.NDCG10Interval[1] < row.NDCG10 {
+		if in := row.Intervals["ndcg@10"]; row.Queries != 12 || row.Recall100 != 1 || in[0] > row.NDCG10 || in[1] < row.NDCG10 {
 			t.Errorf("%+v", row)
+		}
+		if len(row.PerQuery) != 12 || row.PerQuery[3].ID != "north3" || row.ContextTokens <= 0 || row.ContextTokens > 100 {
+			t.Errorf("%s: %d scores, %g tokens of context", row.Pipeline, len(row.PerQuery), row.ContextTokens)
 		}
 		if (row.Pipeline == eval.Lexical || row.Pipeline == eval.Fused) && row.MRR10 != 1 {
 			t.Errorf("%s: a word that only one document holds is not found first: %+v", row.Pipeline, row.Metrics)
@@ -93,6 +98,71 @@ func TestRun(t *testing.T) {
 	before := e.passages
 	if _, err := eval.Run(t.Context(), fleet("north", 12), p, cfg); err != nil || e.passages != before {
 		t.Errorf("the second run encoded %d passages (%v)", e.passages-before, err)
+	}
+}
+
+// The answers are put to the collection that holds the documents, and those of a
+// foreign set's questions ought to be refusals.
+func TestAnswer(t *testing.T) {
+	e := &embedder{FakeEmbedder: &ingesttest.FakeEmbedder{}}
+	p := parts(t, testenv.Database(t), e)
+	var asked []eval.Question
+	p.Asker = askerFunc(func(q eval.Question) (eval.Reply, error) {
+		asked = append(asked, q)
+		if strings.Contains(q.Text, "south") {
+			return eval.Reply{Text: "no evidence", Refused: true}, nil
+		}
+		return eval.Reply{Text: "cargo1 [1]", Cited: []string{"north1"}, InputTokens: 10}, nil
+	})
+	set := fleet("north", 6)
+	for i := range set.Queries {
+		set.Queries[i].Answers = []string{fmt.Sprint("cargo", i)}
+	}
+	got, err := eval.Answer(t.Context(), set.With(fleet("south", 6)), p, eval.Config{PassageTokens: 40}, 8)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Questions != 8 || *got.RefusalAccuracy != 1 || *got.Answered != 1 || *got.EM != 0.25 || *got.CitationRecall != 0.25 || *got.CitationPrecision != 0.25 {
+		t.Errorf("%+v", got)
+	}
+	if !strings.HasPrefix(asked[0].Collection, "eval/") || e.passages == 0 {
+		t.Errorf("asked of %q after %d passages", asked[0].Collection, e.passages)
+	}
+}
+
+type askerFunc func(eval.Question) (eval.Reply, error)
+
+func (f askerFunc) Ask(_ context.Context, q eval.Question) (eval.Reply, error) { return f(q) }
+
+// A question of a document's own words finds its bytes, whatever the cut, and a
+// larger budget shows no less.
+func TestSpans(t *testing.T) {
+	e := &embedder{FakeEmbedder: &ingesttest.FakeEmbedder{}}
+	p := parts(t, testenv.Database(t), e)
+	var text strings.Builder
+	for i := range 60 {
+		fmt.Fprintf(&text, "Ship number%d carries cargo%d over the sea.\n\n", i, i)
+	}
+	at := strings.Index(text.String(), "Ship number30 ")
+	set := &eval.SpanSet{
+		Name: "ships", Documents: []eval.Document{{ID: "d", Text: text.String()}},
+		Questions: []eval.SpanQuery{{ID: "1", Text: "what does number30 carry, cargo30?", Document: "d", References: []ingest.Span{{Start: at, End: at + 40}}}},
+	}
+	for _, pipelines := range [][]string{{eval.Lexical}, {eval.Lexical, eval.Default}} {
+		rows, err := eval.Spans(t.Context(), set, p, eval.SpanConfig{
+			Pipelines: pipelines, Budgets: []int{60, 400}, Chunks: []chunk.Config{{Target: 32, Max: 64}, {Target: 48, Max: 64, Overlap: 16}},
+		})
+		if err != nil || len(rows) != 4*len(pipelines) {
+			t.Fatalf("%d rows: %v", len(rows), err)
+		}
+		for i, r := range rows {
+			if r.Pipeline == eval.Lexical && r.Recall != 1 || r.Tokens > float64(r.Budget) || r.Chunks < 10 {
+				t.Errorf("%+v", r)
+			}
+			if r.Budget == 400 && (r.Recall < rows[i-1].Recall || r.Precision > rows[i-1].Precision) {
+				t.Errorf("a larger budget shows less: %+v after %+v", r, rows[i-1])
+			}
+		}
 	}
 }
 

@@ -29,7 +29,16 @@ type Query struct {
 	Ignored map[string]bool
 	// Group is what the set is split by: questions of one group share documents.
 	Group int
+	// Answers are the gold answers, any of which is right; nil where the set has none.
+	Answers []string
+	// Unanswerable: the documents hold no answer, and to refuse is right.
+	Unanswerable bool
+	// History is what was said before, oldest first.
+	History []Turn
 }
+
+// Turn is an earlier turn of a conversation.
+type Turn struct{ Role, Text string }
 
 // Set is a judged corpus.
 type Set struct {
@@ -75,7 +84,7 @@ func (s *Set) Select(sel Selection) (*Set, error) {
 			continue
 		}
 		q.Gain = only(q.Gain, kept)
-		if len(q.Gain) > 0 {
+		if len(q.Gain) > 0 || q.Unanswerable {
 			out.Queries = append(out.Queries, q)
 		}
 	}
@@ -83,6 +92,19 @@ func (s *Set) Select(sel Selection) (*Set, error) {
 		return nil, fmt.Errorf("%w: %s: no question is left of %d", ErrSet, s.Name, len(s.Queries))
 	}
 	return out, nil
+}
+
+// With is the set with the questions of a foreign one, which its documents do not
+// answer; foreign may be nil.
+func (s *Set) With(foreign *Set) *Set {
+	if foreign == nil {
+		return s
+	}
+	out := &Set{Name: s.Name + " against " + foreign.Name, Documents: s.Documents, Queries: slices.Clone(s.Queries)}
+	for _, q := range foreign.Queries {
+		out.Queries = append(out.Queries, Query{ID: foreign.Name + "/" + q.ID, Text: q.Text, Group: q.Group, Unanswerable: true})
+	}
+	return out
 }
 
 func (s *Set) relevantFirst() []Document {
@@ -107,10 +129,21 @@ func only(gain map[string]float64, kept map[string]bool) map[string]float64 {
 	return out
 }
 
+// judged is the set with the questions alone that some document answers.
+func (s *Set) judged() (*Set, error) {
+	out := &Set{Name: s.Name, Documents: s.Documents}
+	for _, q := range s.Queries {
+		if len(q.Gain) > 0 {
+			out.Queries = append(out.Queries, q)
+		}
+	}
+	return out.check()
+}
+
 // check refuses a set without documents or judged questions, and drops questions
 // that nobody judged.
 func (s *Set) check() (*Set, error) {
-	s.Queries = slices.DeleteFunc(s.Queries, func(q Query) bool { return len(q.Gain) == 0 })
+	s.Queries = slices.DeleteFunc(s.Queries, func(q Query) bool { return len(q.Gain) == 0 && !q.Unanswerable })
 	if len(s.Documents) == 0 || len(s.Queries) == 0 {
 		return nil, fmt.Errorf("%w: %s has %d documents and %d judged questions", ErrSet, s.Name, len(s.Documents), len(s.Queries))
 	}
