@@ -3,9 +3,9 @@ package source
 import (
 	"encoding/csv"
 	"strings"
-	"unicode/utf8"
 
 	"ragd/ingest"
+	"ragd/ingest/internal/markdown"
 )
 
 // csvColumns bounds the columns of a table; a wider file is kept as plain text.
@@ -22,12 +22,7 @@ func extractCSV(d *ingest.Document) error {
 	}
 	var b strings.Builder
 	b.Grow(len(d.Text) + len(d.Text)/4)
-	for i, row := range rows {
-		writeRow(&b, row)
-		if i == 0 {
-			b.WriteString("|" + strings.Repeat(" --- |", len(row)) + "\n")
-		}
-	}
+	markdown.WriteTable(&b, rows)
 	d.Text, d.Markdown = b.String(), true
 	return nil
 }
@@ -67,22 +62,4 @@ func separator(text string) rune {
 		}
 	}
 	return best
-}
-
-func writeRow(b *strings.Builder, row []string) {
-	b.WriteByte('|')
-	for _, cell := range row {
-		b.WriteByte(' ')
-		b.WriteString(cellText(cell))
-		b.WriteString(" |")
-	}
-	b.WriteByte('\n')
-}
-
-// cellText puts a cell on one line; line breaks inside become spaces.
-func cellText(s string) string {
-	if !utf8.ValidString(s) {
-		s = strings.ToValidUTF8(s, "\ufffd")
-	}
-	return strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", "\\|")
 }

@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"ragd/ingest"
+	"ragd/ingest/internal/pdf"
 )
 
 func extract(t testing.TB, name string, data []byte) (ingest.Document, error) {
@@ -171,8 +172,9 @@ func TestFormats(t *testing.T) {
 		{"main.go", "package main", "text/plain", nil},
 		{"Makefile", "all:\n\techo\n", "text/plain", nil},
 		{"page", "<!DOCTYPE html><html><body><p>Hello</p></body></html>", "text/html", nil},
-		{"a.pdf", "%PDF-1.7\n1 0 obj\n", "", ingest.ErrUnsupported},
-		{"really.txt", "%PDF-1.7\n1 0 obj\n", "", ingest.ErrUnsupported},
+		{"a.pdf", "%PDF-1.7\n1 0 obj\n", "application/pdf", pdf.ErrBroken},
+		{"really.txt", "%PDF-1.7\n1 0 obj\n", "application/pdf", pdf.ErrBroken},
+		{"about.txt", "A file that starts with %PDF- is a PDF file.", "text/plain", nil},
 		{"a.docx", "PK\x03\x04\x14\x00\x06\x00word/document.xml", "", ingest.ErrUnsupported},
 		{"image.md", "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01", "", ingest.ErrUnsupported},
 		{"blob.bin", "\x01\x02\x03\x04\x05\x06\x07\x08abc", "", ingest.ErrUnsupported},

@@ -2,6 +2,7 @@ package source
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"path"
 	"strings"
@@ -12,11 +13,13 @@ import (
 	"ragd/ingest"
 )
 
-// format is how one kind of file is read.
+// format is how one kind of file is read: text is decoded first and then
+// extracted, a binary format is read from its bytes.
 type format struct {
 	media   string
 	extract func(d *ingest.Document) error
 	html    bool // the charset may be declared inside
+	binary  func(ctx context.Context, s *Source, d *ingest.Document, data []byte) error
 }
 
 var (
@@ -55,6 +58,9 @@ func detect(name string, data []byte) (format, error) {
 		}
 		return named, nil
 	}
+	if f, ok := binaryFormat(data); ok {
+		return f, nil
+	}
 	media := mimetype.Detect(head)
 	share := controlShare(head)
 	if container(media) || share > controlsNamed {
@@ -78,7 +84,7 @@ func detect(name string, data []byte) (format, error) {
 // container reports formats that may look like text byte by byte and are not
 // meant to be read as such.
 func container(m *mimetype.MIME) bool {
-	for _, t := range []string{"application/pdf", "text/rtf", "application/postscript", "application/zip", "application/x-ole-storage"} {
+	for _, t := range []string{"text/rtf", "application/postscript", "application/zip", "application/x-ole-storage"} {
 		for p := m; p != nil; p = p.Parent() {
 			if p.Is(t) {
 				return true

@@ -28,6 +28,8 @@ import (
 	"strings"
 
 	"ragd/ingest"
+	"ragd/ingest/internal/office"
+	"ragd/ingest/internal/pdf"
 )
 
 // Config bounds what is read.
@@ -35,25 +37,39 @@ type Config struct {
 	// MaxBytes is the largest file that is read; larger ones fail with
 	// ingest.ErrTooLarge.
 	MaxBytes int64
+	// PDF and Office bound what is unpacked from a file of theirs.
+	PDF    pdf.Config
+	Office office.Limits
 }
 
-// DefaultConfig reads files of up to 16 MiB.
-func DefaultConfig() Config { return Config{MaxBytes: 16 << 20} }
+// DefaultConfig reads files of up to 64 MiB.
+func DefaultConfig() Config {
+	return Config{MaxBytes: 64 << 20, PDF: pdf.DefaultConfig(), Office: office.DefaultLimits()}
+}
 
 // Source reads files of the local file system. It is safe for concurrent use.
 type Source struct {
 	config Config
+	pdf    *pdf.Reader
 }
 
 var _ ingest.Source = (*Source)(nil)
 
-// New returns a Source, or an error when a bound makes no sense.
+// New returns a Source, or an error when a bound makes no sense. Close frees what
+// reading PDF files took.
 func New(c Config) (*Source, error) {
 	if c.MaxBytes <= 0 {
 		return nil, fmt.Errorf("source: max bytes must be positive, got %d", c.MaxBytes)
 	}
-	return &Source{config: c}, nil
+	r, err := pdf.NewReader(c.PDF)
+	if err != nil {
+		return nil, fmt.Errorf("source: %w", err)
+	}
+	return &Source{config: c, pdf: r}, nil
 }
+
+// Close ends the reading of PDF files; the Source is not used after it.
+func (s *Source) Close() error { return s.pdf.Close() }
 
 // Extract turns a file's bytes into a document. It returns ingest.ErrEmpty,
 // ingest.ErrUnsupported or ingest.ErrCharset (wrapped) when there is no text to
@@ -65,13 +81,12 @@ func (s *Source) Extract(ctx context.Context, r ingest.Raw) (ingest.Document, er
 		return d, err
 	}
 	d.Type = format.media
-	if err := decodeInto(&d, r.Bytes, format); err != nil {
-		return d, err
+	if format.binary != nil {
+		err = format.binary(ctx, s, &d, r.Bytes)
+	} else {
+		err = extractText(ctx, &d, r.Bytes, format)
 	}
-	if err := ctx.Err(); err != nil {
-		return d, err
-	}
-	if err := format.extract(&d); err != nil {
+	if err != nil {
 		return d, err
 	}
 	if !ingest.HasText(d.Text) {
@@ -82,6 +97,17 @@ func (s *Source) Extract(ctx context.Context, r ingest.Raw) (ingest.Document, er
 	}
 	d.Title = clip(d.Title)
 	return d, nil
+}
+
+// extractText decodes a text and takes its format off.
+func extractText(ctx context.Context, d *ingest.Document, data []byte, f format) error {
+	if err := decodeInto(d, data, f); err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return f.extract(d)
 }
 
 // titleBytes bounds a title; it is shown in lists and citations.

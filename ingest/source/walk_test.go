@@ -18,10 +18,18 @@ import (
 
 func newSource(t testing.TB, maxBytes int64) *source.Source {
 	t.Helper()
-	s, err := source.New(source.Config{MaxBytes: maxBytes})
+	c := source.DefaultConfig()
+	c.MaxBytes = maxBytes
+	c.PDF.CacheDir = filepath.Join(os.TempDir(), "ragd-test-pdfium") // compiling takes seconds
+	s, err := source.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
 	return s
 }
 

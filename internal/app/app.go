@@ -16,6 +16,7 @@ import (
 
 	"ragd/inference/cpu"
 	"ragd/inference/gguf"
+	"ragd/ingest/source"
 	"ragd/ingest/store"
 	"ragd/internal/answer"
 	"ragd/internal/config"
@@ -38,13 +39,14 @@ type Options struct {
 
 // App is a running set of parts.
 type App struct {
-	cfg   config.Config
-	opts  Options
-	log   *slog.Logger
-	home  string
-	tel   *telemetry.Telemetry
-	pool  *pgxpool.Pool
-	store *store.Store
+	cfg    config.Config
+	opts   Options
+	log    *slog.Logger
+	home   string
+	tel    *telemetry.Telemetry
+	pool   *pgxpool.Pool
+	store  *store.Store
+	source *source.Source
 	// threads compute for all models, so that these do not fight for the cores.
 	threads *cpu.Pool
 	embed   *embedder
@@ -79,6 +81,9 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (a *App, err err
 		return a, err
 	}
 	if err := a.openDatabase(ctx); err != nil {
+		return a, err
+	}
+	if err := a.openSource(); err != nil {
 		return a, err
 	}
 	if err := a.startThreads(); err != nil {

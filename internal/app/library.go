@@ -60,13 +60,22 @@ func (a *App) Ingest(ctx context.Context, req httpapi.IngestRequest, progress fu
 	return p.Run(ctx, roots)
 }
 
-func (a *App) pipeline(ctx context.Context, req httpapi.IngestRequest, progress func(ingest.Progress)) (*ingest.Pipeline, error) {
+// openSource prepares the reading of files. The sandbox for PDF files is compiled
+// when the first one comes and kept in the data folder.
+func (a *App) openSource() error {
 	sc := source.DefaultConfig()
 	sc.MaxBytes = a.cfg.Ingest.MaxFileBytes
+	sc.PDF.CacheDir = filepath.Join(a.home, "cache", "pdfium")
 	src, err := source.New(sc)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	a.source = src
+	a.onClose(closing(src))
+	return nil
+}
+
+func (a *App) pipeline(ctx context.Context, req httpapi.IngestRequest, progress func(ingest.Progress)) (*ingest.Pipeline, error) {
 	cutter, err := chunk.New(a.embed, chunk.Config{
 		Target: min(a.cfg.Ingest.ChunkTokens, a.embed.MaxTokens()), Max: a.embed.MaxTokens(), Overlap: a.cfg.Ingest.OverlapTokens,
 	})
@@ -80,5 +89,6 @@ func (a *App) pipeline(ctx context.Context, req httpapi.IngestRequest, progress 
 	cfg := ingest.DefaultConfig(collection)
 	cfg.Prune = req.Prune
 	cfg.Sentences = ingest.SentenceMode(a.cfg.Ingest.Sentences)
-	return ingest.New(src, cutter, a.embed, a.library(ctx), cfg, progress)
+	cfg.ParseTimeout = a.cfg.Ingest.ParseTimeout
+	return ingest.New(a.source, cutter, a.embed, a.library(ctx), cfg, progress)
 }

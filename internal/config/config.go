@@ -90,6 +90,8 @@ type Ingest struct {
 	// Sentences is "apart" (each sentence has a vector of its own) or "off".
 	Sentences    string `koanf:"sentences"`
 	MaxFileBytes int64  `koanf:"max_file_bytes"`
+	// ParseTimeout bounds reading and cutting one file.
+	ParseTimeout time.Duration `koanf:"parse_timeout"`
 }
 
 // Retrieve is search and what follows it.
@@ -158,7 +160,7 @@ func Default() Config {
 			Device: "auto", Threads: runtime.NumCPU(), KVCacheTokens: 16384, MaxQueue: 64, MaxRunning: 8,
 			StepTokens: 512, PieceTokens: 256,
 		},
-		Ingest:   Ingest{ChunkTokens: 256, OverlapTokens: 64, Sentences: "apart", MaxFileBytes: 32 << 20},
+		Ingest:   Ingest{ChunkTokens: 256, OverlapTokens: 64, Sentences: "apart", MaxFileBytes: 64 << 20, ParseTimeout: 2 * time.Minute},
 		Retrieve: Retrieve{TopK: 20, MinScore: 0.85, MinChunkScore: 0.80, MinWords: 0.25, Candidates: 100, Fusion: "convex", DenseWeight: 0.5, ExactBelow: 20000},
 		Rerank:   Rerank{Scorer: ScoreSentence, Timeout: time.Second},
 		Prompt:   Prompt{ContextTokens: 1024, AnswerTokens: 256, MaxChunks: 6},
@@ -246,6 +248,7 @@ func (c Config) bounds() []bound {
 		{"ingest.chunk_tokens", int64(c.Ingest.ChunkTokens), 32, 8192},
 		{"ingest.overlap_tokens", int64(c.Ingest.OverlapTokens), 0, 8191},
 		{"ingest.max_file_bytes", c.Ingest.MaxFileBytes, 1, 1 << 32},
+		{"ingest.parse_timeout", int64(c.Ingest.ParseTimeout), int64(time.Second), int64(time.Hour)},
 		{"retrieve.top_k", int64(c.Retrieve.TopK), 1, 1000},
 		{"retrieve.candidates", int64(c.Retrieve.Candidates), 1, 1000},
 		{"retrieve.exact_below", int64(c.Retrieve.ExactBelow), 0, 1 << 31},

@@ -1,0 +1,98 @@
+package office
+
+import (
+	"regexp"
+	"strings"
+
+	"ragd/ingest/internal/markdown"
+)
+
+// builder collects blocks of Markdown.
+type builder struct {
+	b     strings.Builder
+	pages []int
+	list  bool // the last block is a list item
+}
+
+var blockStart = regexp.MustCompile("^(#{1,6}(\\s|$)|>|\\||```|~~~|[-=*_]{3,}\\s*$)")
+
+// paragraph appends text; its lines stay lines.
+func (w *builder) paragraph(text string) {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = squeeze(line); line == "" {
+			continue
+		}
+		if blockStart.MatchString(line) {
+			line = `\` + line
+		}
+		lines = append(lines, line)
+	}
+	w.block(strings.Join(lines, "\n"), false)
+}
+
+// heading appends a heading of a level from 1.
+func (w *builder) heading(level int, text string) {
+	if text = squeeze(text); text != "" {
+		w.block(strings.Repeat("#", min(max(level, 1), 6))+" "+text, false)
+	}
+}
+
+// item appends a list item, indented by depth.
+func (w *builder) item(depth int, text string) {
+	if text = squeeze(text); text != "" {
+		w.block(strings.Repeat("  ", min(max(depth, 0), 8))+"- "+text, true)
+	}
+}
+
+// table appends rows; one column or one row is no table but paragraphs.
+func (w *builder) table(rows [][]string) {
+	width := 0
+	for _, r := range rows {
+		width = max(width, len(r))
+	}
+	if len(rows) < 2 || width < 2 {
+		for _, r := range rows {
+			for _, c := range r {
+				w.paragraph(c)
+			}
+		}
+		return
+	}
+	var b strings.Builder
+	markdown.WriteTable(&b, rows)
+	w.block(strings.TrimSuffix(b.String(), "\n"), false)
+}
+
+func (w *builder) block(text string, item bool) {
+	if text == "" {
+		return
+	}
+	if w.b.Len() > 0 {
+		w.b.WriteString("\n")
+		if !item || !w.list {
+			w.b.WriteString("\n")
+		}
+	}
+	w.b.WriteString(text)
+	w.list = item
+}
+
+// page marks the start of a slide or sheet.
+func (w *builder) page() {
+	at := w.b.Len()
+	if at > 0 {
+		at += len("\n\n")
+	}
+	w.pages = append(w.pages, at)
+	w.list = false
+}
+
+// document ends the text. A last page without a block starts at the end.
+func (w *builder) document() Document {
+	text := w.b.String()
+	for i := range w.pages {
+		w.pages[i] = min(w.pages[i], len(text))
+	}
+	return Document{Markdown: text, Pages: w.pages}
+}
