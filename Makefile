@@ -8,7 +8,7 @@ LDFLAGS := -X main.version=$(VERSION)
 # that hours. Everything else runs under it.
 SLOW := ragd/inference/model ragd/inference/encode
 
-.PHONY: help build setup demo test lint vet race slow test-gemma cuda-tools build-cuda generate-cuda check-cuda test-cuda generate bench bench-engine bench-retrieval compare clean dashboards check-dashboards check-rules check-page
+.PHONY: help build setup demo test lint vet race slow test-gemma g++ cuda-tools build-cuda generate-cuda check-cuda test-cuda test-gemma-cuda generate bench bench-engine bench-retrieval compare clean dashboards check-dashboards check-rules check-page
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -22,7 +22,8 @@ setup: build ## fetch the private PostgreSQL and the starter models
 demo: setup ## ingest examples/corpus, ask three questions, serve
 	./examples/demo.sh $(BIN)
 
-test: lint setup race slow ## what CI runs
+# The simulated device is written for x86-64.
+test: lint setup race slow $(if $(filter x86_64,$(shell uname -m)),test-cuda) ## what CI runs
 
 lint: vet ## gofumpt, staticcheck, go vet
 	@out=$$($(GO) run mvdan.cc/gofumpt@v0.12.0 -l .); test -z "$$out" || { echo "gofumpt would change:"; echo "$$out"; exit 1; }
@@ -67,12 +68,20 @@ check-cuda: cuda-tools # the committed device code is what the sources compile t
 	$(GO) run ./$(CUDATOOLS)/genshim $(CUDA)/nvidia/cuda_runtime/include >$(CUDA)/shim_gen.c
 	cmp $(CUDA)/shim_gen.c $(CUDADIR)/cudrv/shim_gen.c
 
-test-cuda: check-cuda ## tests of the device backend, on a simulated driver
+# The simulated driver is C++. gcc alone has no compiler for it.
+g++:
+	@command -v g++ >/dev/null || $(CUDATOOLS)/install.sh g++
+
+test-cuda: g++ check-cuda ## tests of the device backend, on a simulated driver
 	$(CUDATOOLS)/simdriver.sh $(CUDA)
 	$(CUDATOOLS)/nvrtc.sh $(CUDA) $(CUDADIR)/simdriver/testdata/misuse.cu $(CUDA)/misuse.ptx -ptx compute_70
 	$(CUDAENV) $(GO) vet -tags cuda ./$(CUDADIR)/... ./internal/app ./cmd/ragd
 	$(CUDAENV) RAGD_CUDA_DRIVER=$(CUDA)/libcuda.so.1 $(GO) test -tags cuda -count=1 -timeout 20m ./$(CUDADIR)/...
 	$(CUDAENV) RAGD_CUDA_DRIVER=$(CUDA)/libcuda.so.1 $(GO) test -tags cuda -count=1 -timeout 20m -run Device ./internal/app
+
+test-gemma-cuda: g++ cuda-tools ## Gemma 3 270M on the simulated device; fetches it, which accepts Gemma's terms
+	$(CUDATOOLS)/simdriver.sh $(CUDA)
+	$(CUDAENV) RAGD_CUDA_DRIVER=$(CUDA)/libcuda.so.1 $(GO) test -tags cuda,gemma -count=1 -timeout 30m -v -run Gemma ./$(CUDADIR)
 
 generate: ## rewrite the generated assembly
 	$(GO) generate ./inference/cpu/kernel

@@ -20,9 +20,9 @@ const (
 	newTokens = 16
 )
 
-func loadSmolLM2(t *testing.T, ops model.Ops) *model.Llama {
+func loadDecoder(t *testing.T, name string, ops model.Ops) *model.Llama {
 	t.Helper()
-	f, err := gguf.Open(testenv.Model(t, smolLM2))
+	f, err := gguf.Open(testenv.Model(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,17 +53,21 @@ var prompts = [][]int32{
 	{1, 4093, 198, 20103, 253, 2430, 563, 253, 4181, 30, 2, 198, 1, 520, 9531, 198},
 }
 
-// The device continues as the CPU engine does. Each position is judged on the CPU's
-// own text, also after one that differs, which it may where the CPU nearly ties; the
-// distributions of both are held to the float32 path's.
-func TestSmolLM2ContinuesAsTheCPU(t *testing.T) {
-	exact := loadSmolLM2(t, newCPU(t, cpu.Config{Float32: true}))
-	onCPU := loadSmolLM2(t, newCPU(t, cpu.Config{}))
-	device := loadSmolLM2(t, newBackend(t))
+func TestSmolLM2ContinuesAsTheCPU(t *testing.T) { continuesAsTheCPU(t, smolLM2, prompts, newTokens) }
+
+// continuesAsTheCPU says that the device continues prompts as the CPU engine does.
+// Each position is judged on the CPU's own text, also after one that differs, which it
+// may where the CPU nearly ties; the distributions of both are held to the float32
+// path's.
+func continuesAsTheCPU(t *testing.T, name string, prompts [][]int32, newTokens int) {
+	t.Helper()
+	exact := loadDecoder(t, name, newCPU(t, cpu.Config{Float32: true}))
+	onCPU := loadDecoder(t, name, newCPU(t, cpu.Config{}))
+	device := loadDecoder(t, name, newBackend(t))
 	var klCPU, klDevice float64
 	count, same, agreed := 0, 0, 0
 	for _, prompt := range prompts {
-		tokens := greedy(t, onCPU, prompt)
+		tokens := greedy(t, onCPU, prompt, newTokens)
 		p, q, r := logits(t, exact, tokens), logits(t, onCPU, tokens), logits(t, device, tokens)
 		for i := range p {
 			klCPU += divergence(p[i], q[i])
@@ -96,7 +100,7 @@ func TestSmolLM2ContinuesAsTheCPU(t *testing.T) {
 const nearTie = 1
 
 // greedy is the prompt with its continuation on m, one token a step.
-func greedy(t *testing.T, m *model.Llama, prompt []int32) []int32 {
+func greedy(t *testing.T, m *model.Llama, prompt []int32, newTokens int) []int32 {
 	t.Helper()
 	tokens := slices.Clone(prompt)
 	for at := 0; len(tokens) < len(prompt)+newTokens; {
