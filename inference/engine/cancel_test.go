@@ -10,6 +10,7 @@ import (
 
 	"ragd/inference/engine"
 	"ragd/inference/engine/enginetest"
+	"ragd/inference/model"
 )
 
 // A caller that leaves in any state frees its blocks within one step.
@@ -69,6 +70,45 @@ func TestCancelFreesBlocksWithinAStep(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Whoever waits and leaves is gone at once, in the middle of a step that takes long,
+// and those behind move up.
+func TestQueuedRequestsLeaveDuringAStep(t *testing.T) {
+	dec := enginetest.NewDecoder(64, 1024)
+	dec.Before = func(model.Batch) error {
+		time.Sleep(time.Hour)
+		return nil
+	}
+	inBubble(t, engine.Config{MaxRunning: 1}, dec, func(t *testing.T, e *engine.Engine) {
+		ahead := submit(t, e, request("ahead", 1))
+		synctest.Wait() // in its step
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		began := time.Now()
+		byContext, err := e.Submit(ctx, request("leaves", 5))
+		if err != nil {
+			t.Fatal(err)
+		}
+		byClose, behind := submit(t, e, request("leaves", 5)), submit(t, e, request("stays", 1))
+		cancel()
+		byClose.Close()
+		for _, s := range []*engine.Stream{byContext, byClose} {
+			if a := readAll(t, s); a.done.Reason != engine.ReasonCancelled {
+				t.Errorf("%+v, want cancelled", a.done)
+			}
+		}
+		st := e.Stats()
+		if waited := time.Since(began); waited != 0 || st.Steps != 0 || st.Queued != 1 || st.Cancelled != 2 {
+			t.Errorf("they ended after %v, want at once in the first step; %+v", waited, st)
+		}
+		event, err := behind.Next(t.Context())
+		if q, ok := event.(engine.Queued); !ok || q.Position != 1 {
+			t.Errorf("%+v, %v; want place 1", event, err)
+		}
+		readAll(t, ahead)
+		readAll(t, behind)
+	})
 }
 
 func TestFiftyCancelledThenOneNormal(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -93,6 +94,7 @@ type Engine struct {
 	mu      sync.Mutex
 	phase   phase
 	waiting []*sequence // in the order of arrival
+	fair    schedule.Fair
 	stats   Stats
 	pace    pace
 
@@ -128,10 +130,40 @@ func New(dec model.Decoder, tok tokenizer.Tokenizer, cfg Config) (*Engine, error
 		wake:   make(chan struct{}, 1),
 		done:   make(chan struct{}),
 	}
+	deep := depthOfDouble(dec.Config())
+	e.loop.beside = schedule.NewThrottle(firstPrompt, 1, deep)
+	e.loop.alone = schedule.NewThrottle(mostPrompt, leastAlone, deep)
 	e.loop.pool = kvcache.NewPool(blocks, kvcache.Config{NoPrefix: cfg.NoPrefixCache || cfg.NoKVCache})
 	e.stats.BlocksFree = blocks
 	go e.run()
 	return e, nil
+}
+
+const (
+	// maxStep is how long a step of prompts alone may take, the longest wait of a
+	// newcomer or a cancel for its end. It matters where the machine is overloaded or
+	// slow for the model.
+	maxStep = time.Second
+	// leastAlone is how many rows such a step has all the same: with fewer, reading
+	// the weights would be most of its work.
+	leastAlone = 32
+	// firstPrompt is how many rows of prompts the first step beside answers has, and
+	// mostPrompt more than any step has.
+	firstPrompt, mostPrompt = 4, 1 << 16
+	// intSpeed is about how much faster than attention, in float32, quantised matrices
+	// are multiplied.
+	intSpeed = 4
+)
+
+// depthOfDouble is the depth at which attention costs a row about as much as all
+// the matrices: 2 operations a weight against 4·heads·dim a position.
+func depthOfDouble(c model.Config) float64 {
+	heads := c.Heads * c.HeadDim
+	if heads == 0 {
+		return 0
+	}
+	weights := c.Width*(2*heads+2*c.KVHeads*c.HeadDim) + 3*c.Width*c.FeedForward
+	return float64(weights) / float64(2*heads) / intSpeed
 }
 
 // Window is the most tokens prompt and answer may have together.
@@ -164,15 +196,41 @@ func (e *Engine) enqueue(ctx context.Context, s *sequence) error {
 	if e.phase != open {
 		return ErrClosed
 	}
-	if len(e.waiting)+e.stats.Running >= e.queue+e.limits.Running {
+	if e.full(s.tenant) {
 		e.stats.Refused++
 		return &QueueFullError{Waiting: len(e.waiting), Limit: e.queue, Wait: e.wait()}
 	}
-	s.feed.Watch(ctx)
 	e.waiting = append(e.waiting, s)
 	e.stats.Submitted++
-	s.feed.Queued(len(e.waiting))
+	s.feed.Queued(1 + slices.Index(e.order(), len(e.waiting)-1))
+	s.feed.Watch(ctx)
 	return nil
+}
+
+// full reports whether a request of a tenant is to be refused. A tenant with nothing
+// in the queue finds a place beyond its end, as many again as it has, so that one
+// that fills the queue shuts nobody else out. The caller holds the lock.
+func (e *Engine) full(tenant string) bool {
+	taken, places := len(e.waiting)+e.stats.Running, e.queue+e.limits.Running
+	waits := func(s *sequence) bool { return s.tenant == tenant }
+	return taken >= places && (slices.ContainsFunc(e.waiting, waits) || len(e.waiting) >= 2*e.queue)
+}
+
+// leave takes a request that its reader closed out of the queue at once, in the
+// middle of a step too. One that runs is left to the loop.
+func (e *Engine) leave(s *sequence) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	at := slices.Index(e.waiting, s)
+	if at < 0 {
+		return
+	}
+	e.waiting = slices.Delete(e.waiting, at, at+1)
+	e.stats.Cancelled++
+	s.feed.Finish("", s.outcome(ReasonCancelled))
+	for place, i := range e.order() {
+		e.waiting[i].feed.Queued(place + 1)
+	}
 }
 
 // Close lets running answers finish until ctx ends, then cancels them. Those

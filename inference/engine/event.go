@@ -65,6 +65,10 @@ type Usage struct {
 	// DraftedTokens were guessed by prompt lookup, AcceptedTokens of them were
 	// right and are part of OutputTokens.
 	DraftedTokens, AcceptedTokens int
+	// PrefillTime and DecodeTime are the request's share of the decoder's time: each
+	// step is divided by the tokens that it ran, before and after the first token of
+	// the answer. Over all requests they add up to the time that the decoder worked.
+	PrefillTime, DecodeTime time.Duration
 }
 
 // Times are stamped by the engine on the monotonic clock. One that was not

@@ -61,19 +61,64 @@ func TestPositionsMoveUp(t *testing.T) {
 	})
 }
 
-func TestTenantsTakeTurns(t *testing.T) {
+// However much one tenant has waiting, the first request of another is next, also
+// when the queue is full, and says so at once.
+func TestAFloodDelaysNoOtherTenant(t *testing.T) {
 	dec := enginetest.NewDecoder(64, 256)
 	dec.Before = slowly
-	inBubble(t, engine.Config{MaxRunning: 2}, dec, func(t *testing.T, e *engine.Engine) {
-		r := request("q", 10)
-		r.Tenant = "flood"
-		for range 6 {
-			submit(t, e, r)
+	inBubble(t, engine.Config{MaxRunning: 2, MaxQueue: 100}, dec, func(t *testing.T, e *engine.Engine) {
+		flood := request("q", 10)
+		flood.Tenant = "flood"
+		for range 102 {
+			submit(t, e, flood)
 		}
-		r.Tenant = "latecomer"
-		a := run(t, e, r)
+		synctest.Wait() // two of them run
+		if _, err := e.Submit(t.Context(), flood); !errors.Is(err, engine.ErrQueueFull) {
+			t.Errorf("a request beyond the queue: %v, want ErrQueueFull", err)
+		}
+		late := flood
+		late.Tenant = "latecomer"
+		a := run(t, e, late)
 		if got := a.done.Times.Queue(); got > 10*stepTime {
 			t.Errorf("the latecomer waited %v behind another tenant's flood, want one answer at the most", got)
+		}
+		if !slices.Equal(a.positions, []int{1}) {
+			t.Errorf("positions %v, want 1 from the start", a.positions)
+		}
+		// It was served 11 tokens and the flood 22 and more, so it comes next again.
+		if got := run(t, e, late).done.Times.Queue(); got > 10*stepTime {
+			t.Errorf("its next request waited %v, want one answer at the most", got)
+		}
+	})
+}
+
+// A tenant whose answers are long gets fewer of them.
+func TestTenantsAreServedTokensAlike(t *testing.T) {
+	dec := enginetest.NewDecoder(64, 256)
+	dec.Before = slowly
+	inBubble(t, engine.Config{MaxRunning: 1}, dec, func(t *testing.T, e *engine.Engine) {
+		served := make(map[string]int)
+		var streams []*engine.Stream
+		for tenant, tokens := range map[string]int{"long": 60, "short": 15} {
+			for range 8 {
+				r := request("q", tokens)
+				r.Tenant = tenant
+				s := submit(t, e, r)
+				streams = append(streams, s)
+				go func() {
+					if a := readAll(t, s); a.done.Times.Last.Sub(a.done.Times.Submitted) < 300*stepTime {
+						served[tenant] += len(a.tokens)
+					}
+				}()
+			}
+		}
+		time.Sleep(300 * stepTime)
+		synctest.Wait()
+		if l, s := served["long"], served["short"]; l-s > 75 || s-l > 75 {
+			t.Errorf("%d tokens of long answers, %d of short ones; want as many within one of each", l, s)
+		}
+		for _, s := range streams {
+			s.Close()
 		}
 	})
 }

@@ -28,6 +28,8 @@ type sequence struct {
 	confident bool // whether sure is kept
 	sure      Confidence
 	times     Times
+	prefill   time.Duration // share of the decoder's time
+	decode    time.Duration
 	ended     bool
 }
 
@@ -41,7 +43,6 @@ func (e *Engine) newSequence(r *Request) (*sequence, error) {
 		return nil, fmt.Errorf("%w: stop: %w", ErrInvalid, err)
 	}
 	s := &sequence{
-		feed:      NewFeed(nil),
 		tenant:    r.Tenant,
 		prompt:    len(r.Tokens),
 		tokens:    slices.Grow(slices.Clone(r.Tokens), r.MaxTokens),
@@ -52,6 +53,7 @@ func (e *Engine) newSequence(r *Request) (*sequence, error) {
 		detok:     detok,
 		times:     Times{Submitted: time.Now()},
 	}
+	s.feed = NewFeed(func() { e.leave(s) })
 	if e.lookup && !r.NoLookup {
 		l := newLookup()
 		s.lookup = &l
@@ -73,6 +75,7 @@ func (s *sequence) usage() Usage {
 	u := Usage{
 		InputTokens: s.prompt, OutputTokens: len(s.tokens) - s.prompt,
 		DraftedTokens: s.drafted, AcceptedTokens: s.accepted,
+		PrefillTime: s.prefill, DecodeTime: s.decode,
 	}
 	if s.table != nil {
 		u.CachedTokens = s.table.Cached()

@@ -1,6 +1,10 @@
 package engine
 
-import "time"
+import (
+	"time"
+
+	"ragd/inference/schedule"
+)
 
 // Stats is a look at the engine between two steps.
 type Stats struct {
@@ -59,32 +63,47 @@ func average(old, now float64) float64 {
 	return old + smoothing*(now-old)
 }
 
+// load is what a step had in it.
+type load struct {
+	prompt   int     // rows of prompts
+	weight   float64 // of these rows, by their depth
+	decoding int     // single rows that asked for a token
+	drafted  int
+}
+
+func (e *Engine) load() (l load) {
+	for _, p := range e.loop.parts {
+		l.drafted += p.drafted
+		if p.rows == 1 && p.logits > 0 {
+			l.decoding++
+			continue
+		}
+		l.prompt += p.rows
+		l.weight += float64(p.rows) * e.loop.beside.Weight(p.done)
+	}
+	return l
+}
+
 // note takes the time of the step that was just run into account.
 func (e *Engine) note(took time.Duration) {
-	prompt, decoding, drafted := 0, 0, 0
-	for _, p := range e.loop.parts {
-		drafted += p.drafted
-		if p.rows > 1 {
-			prompt += p.rows
-		} else {
-			decoding++
-		}
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.stats.Steps++
-	p := &e.pace
+	p, l, allowed := &e.pace, e.load(), e.loop.allowed
 	switch {
-	case prompt > 0 && decoding > 0:
-		e.loop.throttle.Learn(prompt, took, seconds(p.decode), e.gap)
+	case l.prompt > 0 && l.decoding > 0:
+		if p.decode > 0 {
+			e.loop.beside.Learn(l.weight, l.prompt >= allowed.PromptTokens, took-seconds(p.decode), schedule.Room(seconds(p.decode), e.gap))
+		}
 		// The first rows beside a decode step can be nearly free, so such a step tells
 		// the rate only where nothing else did.
 		if rest := took.Seconds() - p.decode; p.prefill == 0 && rest > 0 {
-			p.prefill = rest / float64(prompt)
+			p.prefill = rest / float64(l.prompt)
 		}
-	case prompt > 0:
-		p.prefill = average(p.prefill, took.Seconds()/float64(prompt))
-	case drafted == 0:
+	case l.prompt > 0:
+		e.loop.alone.Learn(l.weight, l.prompt >= allowed.StepTokens, took, maxStep)
+		p.prefill = average(p.prefill, took.Seconds()/float64(l.prompt))
+	case l.drafted == 0:
 		p.decode = average(p.decode, took.Seconds())
 	}
 }

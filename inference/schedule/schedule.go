@@ -6,13 +6,11 @@
 // stopped, swapped or computed again for lack of memory. The price is that
 // blocks reserved for an answer that ends early stood idle.
 //
-// Waiting sequences are taken in the order of their arrival, but the tenant
-// with the fewest running sequences comes first. A sequence that does not fit
+// Waiting sequences are taken in the order of their arrival, but the tenant that
+// was served the fewest tokens comes first (Fair). A sequence that does not fit
 // holds up those behind it: passing it by would let short requests keep a long
 // one out for ever.
 package schedule
-
-import "slices"
 
 // Limits bound one step.
 type Limits struct {
@@ -26,33 +24,6 @@ type Limits struct {
 	// PromptTokens is the most token rows of prompts in a step in which others
 	// decode; 0 is no bound.
 	PromptTokens int
-}
-
-// Order is the order in which waiting sequences are to be admitted, given the
-// tenant of each (in the order of arrival) and of each running sequence. It
-// returns indices into waiting.
-func Order(waiting, running []string) []int {
-	active := make(map[string]int)
-	for _, tenant := range running {
-		active[tenant]++
-	}
-	left := make([]int, len(waiting))
-	for i := range left {
-		left[i] = i
-	}
-	order := make([]int, 0, len(waiting))
-	for len(left) > 0 {
-		next := 0
-		for i, w := range left {
-			if active[waiting[w]] < active[waiting[left[next]]] {
-				next = i
-			}
-		}
-		order = append(order, left[next])
-		active[waiting[left[next]]]++
-		left = slices.Delete(left, next, next+1)
-	}
-	return order
 }
 
 // Admit is how many sequences of order may start, with so many running and so

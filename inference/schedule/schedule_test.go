@@ -7,24 +7,6 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestOrder(t *testing.T) {
-	for _, c := range []struct {
-		name             string
-		waiting, running []string
-		want             []int
-	}{
-		{"nobody waits", nil, []string{"a"}, []int{}},
-		{"one tenant: first come, first served", []string{"a", "a", "a"}, []string{"a"}, []int{0, 1, 2}},
-		{"a busy tenant lets another go first", []string{"a", "a", "b"}, []string{"a"}, []int{2, 0, 1}},
-		{"a flood and a latecomer", []string{"a", "a", "a", "b"}, nil, []int{0, 3, 1, 2}},
-		{"equals take turns", []string{"a", "a", "b", "b"}, nil, []int{0, 2, 1, 3}},
-	} {
-		if got := Order(c.waiting, c.running); !slices.Equal(got, c.want) {
-			t.Errorf("%s: %v, want %v", c.name, got, c.want)
-		}
-	}
-}
-
 func TestAdmit(t *testing.T) {
 	for _, c := range []struct {
 		name          string
@@ -75,26 +57,6 @@ func TestPlanAppends(t *testing.T) {
 	if want := []int{7, 31, 1}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-}
-
-func TestOrderIsAPermutation(t *testing.T) {
-	tenants := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 20)
-	rapid.Check(t, func(t *rapid.T) {
-		waiting, running := tenants.Draw(t, "waiting"), tenants.Draw(t, "running")
-		order := Order(waiting, running)
-		last := make(map[string]int)
-		seen := make(map[int]bool)
-		for _, i := range order {
-			if before, ok := last[waiting[i]]; ok && before > i {
-				t.Fatalf("%v: request %d of a tenant before its earlier %d", order, before, i)
-			}
-			last[waiting[i]] = i
-			seen[i] = true
-		}
-		if len(order) != len(waiting) || len(seen) != len(waiting) {
-			t.Fatalf("%v is no permutation of %d", order, len(waiting))
-		}
-	})
 }
 
 // Every plan keeps to the limits, serves every decoding sequence and gets on.

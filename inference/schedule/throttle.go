@@ -2,48 +2,76 @@ package schedule
 
 import "time"
 
-// Throttle finds how many rows of prompts a step may have beside decoding ones so
-// that running answers get their next token in time. It learns from the steps
-// themselves and assumes no law for their cost: the first rows are nearly free
-// where a step waits for memory, later ones are not. It grows carefully and shrinks
-// at once. The zero value is ready.
-type Throttle struct{ rows int }
+// Throttle finds how many rows of prompts a step may have so that it keeps its
+// time. It learns from the steps themselves: the first rows are nearly free where a
+// step waits for memory, later ones are not. All it assumes is that a row costs the
+// more the more positions lie before it. It grows carefully and shrinks at once.
+type Throttle struct {
+	// least is how many rows there always are, so that prompts get on however slow
+	// they are.
+	least int
+	// deep is the depth at which a row costs twice what it costs at the start of a
+	// prompt; 0 when depth costs nothing.
+	deep float64
+	rows float64 // at the start of a prompt
+}
 
 const (
-	// leastPrompt is how many rows there always are: a prompt gets on however slow
-	// its rows are.
-	leastPrompt = 8
-	mostPrompt  = 1 << 16
-	// gapSteps is the bound where none is given, in times of a step that only
-	// decodes.
-	gapSteps = 2.5
+	mostPrompt = 1 << 16
+	// gapSteps is the longest gap where none is given, in times of a step that only
+	// decodes. leastGap is the shortest that is aimed at: prompts get a third of the
+	// time, whatever is asked.
+	gapSteps, leastGap = 2.5, 1.5
 	// margin is the part of the bound that is aimed at; steps vary.
 	margin = 0.85
 	// growth is how much more a step may try than the one before it.
 	growth = 1.25
 )
 
-// Rows is how many rows of prompts the next step may have.
-func (t *Throttle) Rows() int { return max(t.rows, leastPrompt) }
+// NewThrottle begins with first rows and never gives fewer than least.
+func NewThrottle(first, least int, deep float64) Throttle {
+	return Throttle{least: least, deep: deep, rows: float64(first)}
+}
 
-// Learn takes a step into account that had rows of prompts beside decoding ones,
-// given the time of a step that only decodes (0 while not known) and the longest
-// gap (0: 2.5 such steps).
-func (t *Throttle) Learn(rows int, took, decode, gap time.Duration) {
-	if decode == 0 {
+// Rows is how many rows of prompts the next step may have with depth positions
+// before them.
+func (t *Throttle) Rows(depth int) int {
+	return max(t.least, int(t.rows/t.Weight(depth)))
+}
+
+// Weight is what a row at a depth costs, in rows at the start of a prompt.
+func (t *Throttle) Weight(depth int) float64 {
+	if t.deep <= 0 {
+		return 1
+	}
+	return 1 + float64(depth)/t.deep
+}
+
+// Learn takes a step into account whose prompts had rows of a summed weight, all
+// that Rows allowed if full. Cost is the time they took and room the time they had.
+func (t *Throttle) Learn(weight float64, full bool, cost, room time.Duration) {
+	if weight <= 0 {
 		return
 	}
+	next := growth * max(weight, t.rows)
+	if cost > 0 {
+		next = min(next, max(0, margin*float64(room)/float64(cost)*weight))
+	}
+	// A short piece, the last one of a prompt, says nothing about long ones unless it
+	// took too long already.
+	if full || next < t.rows && cost > room {
+		// The bounds keep what a slow or free step taught from being lost on later ones.
+		t.rows = min(max(next, float64(t.least)/2), mostPrompt)
+	}
+}
+
+// Room is the time that rows of prompts may add to a step beside running answers,
+// given the time of a step that only decodes and the longest gap (0: 2.5 such
+// steps), so that Learn, which aims below it, aims at the same part of the gap.
+func Room(decode, gap time.Duration) time.Duration {
 	if gap == 0 {
 		gap = time.Duration(gapSteps * float64(decode))
 	}
-	room := margin*float64(gap) - float64(decode)
-	cost := float64(took - decode)
-	next := growth * float64(rows)
-	if cost > 0 {
-		next = min(next, room/cost*float64(rows))
-	}
-	// The last piece of a prompt may be short and says nothing about long ones.
-	if rows >= t.Rows() || next < float64(t.rows) && cost > room {
-		t.rows = int(min(max(next, leastPrompt), mostPrompt))
-	}
+	gap = max(gap, time.Duration(leastGap*float64(decode)))
+	return time.Duration((margin*float64(gap) - float64(decode)) / margin)
 }

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -25,48 +26,84 @@ func TestThrottleSettles(t *testing.T) {
 		{"a given bound", linear, 60 * time.Millisecond, 38, 41},
 		{"2.5 decode steps", linear, 0, 10, 11},
 		{"rows that are free at first", knee, 60 * time.Millisecond, 45, 60},
-		{"a bound that cannot be kept", linear, time.Millisecond, leastPrompt, leastPrompt},
+		{"a bound below a decode step still leaves a third of the time", linear, time.Millisecond, 2, 3},
 		{"rows that cost nothing", func(int) time.Duration { return decode }, 0, mostPrompt, mostPrompt},
+		{"a row that costs too much", func(rows int) time.Duration { return decode + time.Duration(rows)*time.Second }, 0, 1, 1},
 	} {
-		var l Throttle
+		l := NewThrottle(4, 1, 0)
+		learn := func() { l.Learn(float64(l.Rows(0)), true, c.cost(l.Rows(0))-decode, Room(decode, c.gap)) }
 		for range 100 {
-			l.Learn(l.Rows(), c.cost(l.Rows()), decode, c.gap)
+			learn()
 		}
 		for range 20 {
-			l.Learn(l.Rows(), c.cost(l.Rows()), decode, c.gap)
-			if got := l.Rows(); got < c.least || got > c.most {
+			learn()
+			if got := l.Rows(0); got < c.least || got > c.most {
 				t.Fatalf("%s: %d rows, want %d to %d", c.name, got, c.least, c.most)
 			}
 		}
 	}
 }
 
-func TestThrottleIgnoresWhatSaysNothing(t *testing.T) {
-	var l Throttle
-	l.Learn(leastPrompt, decode, 0, 0)
-	if got := l.Rows(); got != leastPrompt {
-		t.Errorf("%d rows while a decode step was not measured, want %d", got, leastPrompt)
+// Rows deeper in a prompt cost more, and the bound is kept from the first piece of
+// a deep prompt that follows a shallow one.
+func TestThrottleKnowsDepth(t *testing.T) {
+	const deep = 700
+	l := NewThrottle(4, 1, deep)
+	cost := func(rows, depth int) time.Duration {
+		return time.Duration(float64(rows) * (1 + float64(depth)/deep) * float64(row))
+	}
+	room := Room(decode, 50*time.Millisecond)
+	for range 100 {
+		l.Learn(float64(l.Rows(0)), true, cost(l.Rows(0), 0), room)
+	}
+	for _, depth := range []int{0, 700, 4000, 100_000} {
+		rows := l.Rows(depth)
+		if took := cost(rows, depth); took > room && rows > 1 {
+			t.Errorf("%d rows at depth %d take %v, there is room for %v", rows, depth, took, room)
+		}
+		if more := cost(rows+2, depth); more < room*3/4 {
+			t.Errorf("%d rows at depth %d, two more would take %v of %v", rows, depth, more, room)
+		}
+	}
+	// One row that costs more than there is time for is run all the same, and what it
+	// taught does not hold shallow rows down for long.
+	for range 50 {
+		l.Learn(l.Weight(1_000_000), true, cost(1, 1_000_000), room)
 	}
 	for range 20 {
-		l.Learn(l.Rows(), decode+time.Duration(l.Rows())*row, decode, 100*time.Millisecond)
+		l.Learn(float64(l.Rows(0)), true, cost(l.Rows(0), 0), room)
 	}
-	settled := l.Rows()
-	if l.Learn(3, decode+3*row, decode, 100*time.Millisecond); l.Rows() != settled {
-		t.Errorf("a short last piece moved %d rows to %d", settled, l.Rows())
+	if rows := l.Rows(0); cost(rows, 0) < room*3/4 {
+		t.Errorf("%d rows, too few for %v", rows, room)
 	}
-	if l.Learn(settled/2, time.Second, decode, 100*time.Millisecond); l.Rows() >= settled/2 {
-		t.Errorf("%d rows after a step of %d that took a second", l.Rows(), settled/2)
+}
+
+func TestThrottleIgnoresWhatSaysNothing(t *testing.T) {
+	l := NewThrottle(4, 1, 0)
+	room := Room(decode, 100*time.Millisecond)
+	for range 30 {
+		l.Learn(float64(l.Rows(0)), true, time.Duration(l.Rows(0))*row, room)
+	}
+	settled := l.Rows(0)
+	if l.Learn(3, false, 3*row, room); l.Rows(0) != settled {
+		t.Errorf("a short last piece moved %d rows to %d", settled, l.Rows(0))
+	}
+	if l.Learn(float64(settled/2), false, time.Second, room); l.Rows(0) >= settled/2 {
+		t.Errorf("%d rows after a step of %d that took a second", l.Rows(0), settled/2)
 	}
 }
 
 func TestThrottleIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var l Throttle
-		duration := rapid.Int64Range(0, int64(time.Hour))
+		least := rapid.IntRange(1, 64).Draw(t, "least")
+		l := NewThrottle(rapid.IntRange(1, 64).Draw(t, "first"), least, rapid.Float64Range(0, 1e6).Draw(t, "deep"))
+		duration := rapid.Int64Range(-int64(time.Hour), int64(time.Hour))
 		for range 20 {
-			before := l.Rows()
-			l.Learn(rapid.IntRange(1, before).Draw(t, "rows"), time.Duration(duration.Draw(t, "took")), time.Duration(duration.Draw(t, "decode")), time.Duration(duration.Draw(t, "gap")))
-			if got := l.Rows(); got < leastPrompt || got > mostPrompt || float64(got) > growth*float64(before) {
+			before := l.Rows(0)
+			l.Learn(rapid.Float64Range(0, float64(before)).Draw(t, "weight"), rapid.Bool().Draw(t, "full"),
+				time.Duration(duration.Draw(t, "cost")), time.Duration(duration.Draw(t, "room")))
+			got := l.Rows(0)
+			if got < least || got > mostPrompt || got > least && float64(got) > math.Ceil(growth*float64(before+1)) {
 				t.Fatalf("%d rows after %d", got, before)
 			}
 		}

@@ -11,17 +11,19 @@ import (
 
 const (
 	longPrompt = 4000
-	// longAnswer outlasts the prompt: a step takes at least 8 of its tokens.
-	longAnswer = 1500
-	// plainGaps is how many gaps of an answer are taken before the prompt comes.
+	// longAnswer outlasts the prompt: a step takes at least one of its tokens.
+	longAnswer = longPrompt + 2*plainGaps + 16
+	// plainGaps is how many gaps of an answer are taken before the prompt comes, and
+	// after it.
 	plainGaps = 64
 )
 
 // gap is the 99th percentile, in milliseconds, of the time between two tokens of a
 // running answer while a prompt of 4,000 tokens is read, over the median with no
-// prompt beside it.
+// prompt beside it: of gaps before the prompt and of as many after, since the answer
+// itself grows.
 func (b *engineBench) gap(ctx context.Context) (float64, float64, error) {
-	if b.engine.Window() < longPrompt+1 {
+	if b.engine.Window() < longPrompt+longAnswer+17 {
 		return 0, 0, errTooDeep
 	}
 	running, err := b.engine.Submit(ctx, engine.Request{
@@ -52,6 +54,11 @@ func (b *engineBench) gap(ctx context.Context) (float64, float64, error) {
 	if err := <-done; err != nil {
 		return 0, 0, err
 	}
+	after, err := gaps(ctx, running, func(n int) bool { return n == plainGaps })
+	if err != nil {
+		return 0, 0, err
+	}
+	plain = append(plain, after...)
 	slices.Sort(beside)
 	p99 := Percentile(beside, 0.99)
 	return p99, p99 / SpreadOf(plain).Median, nil
