@@ -16,6 +16,8 @@ type metrics struct {
 	input, output, cached, retrieved, used metric.Int64Histogram
 	droppedTokens, droppedChunks           metric.Int64Counter
 
+	spent spent
+
 	// stages are the labels of the stages, made once: every request needs them all.
 	stages map[string]metric.MeasurementOption
 }
@@ -25,6 +27,8 @@ var (
 	// CPU can take that long.
 	ttftBuckets = []float64{.001, .005, .01, .02, .04, .06, .08, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80}
 	tpotBuckets = []float64{.01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5}
+	// The HTTP convention's, with 20 to 160 s added for streams.
+	httpBuckets = []float64{.005, .01, .025, .05, .075, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160}
 	// Doubling from 1 ms to 82 s.
 	stageBuckets = []float64{
 		.001, .002, .004, .008, .016, .032, .064, .128, .256, .512, 1.024, 2.048, 4.096, 8.192, 16.384, 32.768, 81.92,
@@ -70,7 +74,7 @@ func newMetrics(m metric.Meter) (*metrics, error) {
 	for _, r := range (Timings{}).Rows() {
 		out.stages[r.Name] = metric.WithAttributeSet(attribute.NewSet(attribute.String("stage", r.Name)))
 	}
-	return out, errors.Join(errs...)
+	return out, errors.Join(append(errs, out.spent.watch(m))...)
 }
 
 func (m *metrics) record(ctx context.Context, route string, t Timings, s Summary) {
@@ -91,6 +95,7 @@ func (m *metrics) record(ctx context.Context, route string, t Timings, s Summary
 		m.droppedTokens.Add(ctx, int64(d.Tokens), reason)
 		m.droppedChunks.Add(ctx, int64(d.Chunks), reason)
 	}
+	m.spent.add(s.Cost)
 	if t.LLMTTFT > 0 {
 		m.recordGeneration(ctx, t, s)
 	}

@@ -30,6 +30,12 @@ const (
 	attrLLMTTFTMS       = "ragd.llm_ttft_ms"
 	attrTotalMS         = "ragd.total_ms"
 
+	attrCostInput    = "ragd.cost.input"
+	attrCostCached   = "ragd.cost.cached_input"
+	attrCostOutput   = "ragd.cost.output"
+	attrCostTotal    = "ragd.cost.total"
+	attrCostCurrency = "ragd.cost.currency"
+
 	// Opt-in content.
 	attrQuestion = "ragd.content.question"
 	attrAnswer   = "ragd.content.answer"
@@ -38,6 +44,9 @@ const (
 	metricServerDuration = "gen_ai.server.request.duration"
 	metricServerTTFT     = "gen_ai.server.time_to_first_token"
 	metricServerTPOT     = "gen_ai.server.time_per_output_token"
+
+	// Metric of the HTTP conventions (stable), in seconds.
+	metricHTTPDuration = "http.server.request.duration"
 
 	// Metrics of ragd.
 	metricRequestDuration = "ragd.request.duration"
@@ -68,6 +77,7 @@ const (
 	metricIngestLag       = "ragd.ingest.lag"
 	metricSpansExported   = "ragd.spans.exported"
 	metricSpansDropped    = "ragd.spans.dropped"
+	metricCost            = "ragd.cost"
 
 	provider = "ragd"
 	scope    = "ragd"

@@ -9,6 +9,8 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
+
+	"ragd/telemetry/cost"
 )
 
 // Outcome says how a request ended. Its values are the only ones a metric label
@@ -39,6 +41,8 @@ type Summary struct {
 	CachedTokens    int
 	RetrievedChunks int
 	UsedChunks      int
+	// Cost is nil where nothing has a price.
+	Cost *cost.Cost
 	// Prompt is the token ledger of the rendered prompt, Dropped what was left
 	// out of it by reason.
 	Prompt  PromptTokens
@@ -50,6 +54,10 @@ type Summary struct {
 // End closes the root span, feeds the metrics, writes the log row and keeps the
 // record for the latency page, all from the same Timings. It must be called once, whatever happened.
 func (r *Request) End(ctx context.Context, t Timings, s Summary) {
+	if r.t.cfg.Off {
+		r.t.active.Add(-1)
+		return
+	}
 	r.endRoot(t, s)
 	r.t.metrics.record(ctx, r.route, t, s)
 	r.logRow(ctx, t, s)
@@ -76,6 +84,13 @@ func (r *Request) endRoot(t Timings, s Summary) {
 		attribute.Float64(attrLLMTTFTMS, ms(t.LLMTTFT)),
 		attribute.Float64(attrTotalMS, ms(t.Total)),
 	)
+	if c := s.Cost; c != nil {
+		r.root.SetAttributes(
+			attribute.Float64(attrCostInput, c.Input.Float()), attribute.Float64(attrCostCached, c.CachedInput.Float()),
+			attribute.Float64(attrCostOutput, c.Output.Float()), attribute.Float64(attrCostTotal, c.Total.Float()),
+			attribute.String(attrCostCurrency, c.Currency),
+		)
+	}
 	if r.t.cfg.RecordContent {
 		r.root.SetAttributes(attribute.String(attrQuestion, s.Question), attribute.String(attrAnswer, s.Answer))
 	}
@@ -89,7 +104,7 @@ func (r *Request) endRoot(t Timings, s Summary) {
 }
 
 func (r *Request) logRow(ctx context.Context, t Timings, s Summary) {
-	r.t.log.LogAttrs(ctx, slog.LevelInfo, "query",
+	row := []slog.Attr{
 		slog.String("id", s.ID),
 		slog.String("outcome", string(s.Outcome)),
 		slog.String("error", s.ErrorCode),
@@ -109,7 +124,11 @@ func (r *Request) logRow(ctx context.Context, t Timings, s Summary) {
 		slog.Int("used_chunks", s.UsedChunks),
 		slog.String("trace_id", r.TraceID()),
 		slog.String("span_id", r.SpanID()),
-	)
+	}
+	if s.Cost != nil {
+		row = append(row, slog.Any("cost", s.Cost))
+	}
+	r.t.log.LogAttrs(ctx, slog.LevelInfo, "query", row...)
 }
 
 // errorType is a label for an error with few values: the conventions ask for

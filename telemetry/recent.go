@@ -4,6 +4,8 @@ import (
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"ragd/telemetry/cost"
 )
 
 // recentRows is how many finished requests are kept for the latency page. A row
@@ -58,6 +60,7 @@ type Record struct {
 	CachedTokens    int          `json:"cached_tokens"`
 	RetrievedChunks int          `json:"retrieved_chunks"`
 	UsedChunks      int          `json:"used_chunks"`
+	Cost            *cost.Cost   `json:"cost,omitempty"`
 	Prompt          PromptTokens `json:"prompt"`
 	Dropped         []Dropped    `json:"dropped"`
 	Timings         Timings      `json:"timings"`
@@ -126,7 +129,7 @@ func (r *Request) keep(t Timings, s Summary) {
 		Collection: s.Collection, Model: s.Model, AnswerKind: s.AnswerKind, FinishReason: s.FinishReason,
 		InputTokens: s.InputTokens, OutputTokens: s.OutputTokens, CachedTokens: s.CachedTokens,
 		RetrievedChunks: s.RetrievedChunks, UsedChunks: s.UsedChunks,
-		Prompt: s.Prompt, Dropped: s.Dropped, Timings: t, Intervals: r.intervals(),
+		Cost: s.Cost, Prompt: s.Prompt, Dropped: s.Dropped, Timings: t, Intervals: r.intervals(),
 	}
 	if r.t.cfg.RecordContent {
 		rec.Question = clip(s.Question, maxQuestion)

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,6 +23,7 @@ type Request struct {
 	mu         sync.Mutex
 	stage      [stages]time.Duration
 	ran        []run
+	open       []*part
 	firstWrite time.Time
 	engine     EngineTimes
 	model      string
@@ -37,7 +39,7 @@ type EngineTimes struct {
 // Begin starts a request named like its route ("POST /ask") that was received
 // at the given time.
 func (t *Telemetry) Begin(ctx context.Context, name string, received time.Time) (context.Context, *Request) {
-	ctx, root := t.tracer.Start(ctx, name, trace.WithTimestamp(received), trace.WithSpanKind(trace.SpanKindServer))
+	ctx, root := t.tracer.Start(ctx, name, linked(ctx, []trace.SpanStartOption{trace.WithTimestamp(received), trace.WithSpanKind(trace.SpanKindServer)})...)
 	t.active.Add(1)
 	return ctx, &Request{t: t, root: root, route: name, received: received, ran: make([]run, 0, typicalRuns)}
 }
@@ -55,10 +57,50 @@ func (r *Request) Begin(ctx context.Context, s Stage, subject string) (context.C
 	start := time.Now()
 	ctx, span := r.t.tracer.Start(ctx, spanName(s, subject), trace.WithTimestamp(start), trace.WithSpanKind(spanKind(s)),
 		trace.WithAttributes(stageAttributes(s, subject)...))
-	return ctx, func(err error) {
-		end := time.Now()
-		r.add(s, start, end)
-		endSpan(span, err, end)
+	return ctx, r.opened(&part{span: span, stage: s, measured: true, from: start})
+}
+
+// part is a span that has not ended, and the stage that it measures if it does.
+type part struct {
+	span     trace.Span
+	stage    Stage
+	measured bool
+	from     time.Time
+}
+
+func (r *Request) opened(p *part) (end func(error)) {
+	r.mu.Lock()
+	r.open = append(r.open, p)
+	r.mu.Unlock()
+	return func(err error) { r.close(p, err, time.Now()) }
+}
+
+// close ends a part, once.
+func (r *Request) close(p *part, err error, at time.Time) {
+	r.mu.Lock()
+	i := slices.Index(r.open, p)
+	if i >= 0 {
+		r.open = slices.Delete(r.open, i, i+1)
+	}
+	r.mu.Unlock()
+	if i < 0 {
+		return
+	}
+	if p.measured {
+		r.add(p.stage, p.from, at)
+	}
+	endSpan(p.span, err, at)
+}
+
+// Abandon ends what is still open, the innermost first, as what err cut short: after
+// a panic nobody else does.
+func (r *Request) Abandon(err error) {
+	at := time.Now()
+	r.mu.Lock()
+	left := slices.Clone(r.open)
+	r.mu.Unlock()
+	for _, p := range slices.Backward(left) {
+		r.close(p, err, at)
 	}
 }
 
@@ -145,7 +187,7 @@ func (r *Request) Chat(ctx context.Context, model string) (context.Context, func
 	r.mu.Unlock()
 	ctx, span := r.t.tracer.Start(ctx, "chat "+model, trace.WithAttributes(
 		attribute.String(attrOperation, "chat"), attribute.String(attrProvider, provider), attribute.String(attrRequestModel, model)))
-	return ctx, func(err error) { endSpan(span, err, time.Now()) }
+	return ctx, r.opened(&part{span: span})
 }
 
 // Timings is the ledger as of the given time.

@@ -19,11 +19,13 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	otelprom "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/metric"
+	noopmetric "go.opentelemetry.io/otel/metric/noop"
 	"go.opentelemetry.io/otel/propagation"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+	nooptrace "go.opentelemetry.io/otel/trace/noop"
 )
 
 // Config chooses what is recorded. Exporters, sampling and resource attributes
@@ -32,6 +34,12 @@ type Config struct {
 	Version string
 	// RecordContent puts questions and answers on spans. Off by default.
 	RecordContent bool
+	// TrustTraceparent lets requests join the trace that their caller names. Off,
+	// they link to it.
+	TrustTraceparent bool
+	// Off records nothing, so that it can be measured what recording costs. Trace ids
+	// are then zeros.
+	Off bool
 	// SpanExporter replaces the exporter that the environment names; for tests.
 	SpanExporter sdktrace.SpanExporter
 }
@@ -40,8 +48,8 @@ type Config struct {
 type Telemetry struct {
 	cfg      Config
 	log      *slog.Logger
-	tracers  *sdktrace.TracerProvider
-	meters   *sdkmetric.MeterProvider
+	tracers  tracerProvider
+	meters   meterProvider
 	tracer   trace.Tracer
 	meter    metric.Meter
 	metrics  *metrics
@@ -52,6 +60,27 @@ type Telemetry struct {
 	flow     spanFlow
 	ingest   *ingestMetrics
 }
+
+// What of the SDK's providers is used.
+type (
+	tracerProvider interface {
+		trace.TracerProvider
+		Shutdown(ctx context.Context) error
+	}
+	meterProvider interface {
+		metric.MeterProvider
+		Shutdown(ctx context.Context) error
+	}
+)
+
+// off are providers that record nothing.
+type (
+	offTracers struct{ nooptrace.TracerProvider }
+	offMeters  struct{ noopmetric.MeterProvider }
+)
+
+func (offTracers) Shutdown(context.Context) error { return nil }
+func (offMeters) Shutdown(context.Context) error  { return nil }
 
 // New sets up tracing and metrics. Without OTEL_TRACES_EXPORTER or an OTLP
 // endpoint in the environment spans are made (so trace ids exist) and dropped.
@@ -64,7 +93,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (*Telemetry, error) 
 	if t.tracers, err = newTracers(ctx, cfg, res, &t.flow); err != nil {
 		return nil, err
 	}
-	if t.meters, err = newMeters(ctx, t.registry, res); err != nil {
+	if t.meters, err = newMeters(ctx, cfg, t.registry, res); err != nil {
 		return nil, errors.Join(err, t.tracers.Shutdown(ctx))
 	}
 	t.tracer = t.tracers.Tracer(scope)
@@ -99,7 +128,10 @@ func serviceResource(ctx context.Context, version string) (*resource.Resource, e
 	return res, nil
 }
 
-func newTracers(ctx context.Context, cfg Config, res *resource.Resource, flow *spanFlow) (*sdktrace.TracerProvider, error) {
+func newTracers(ctx context.Context, cfg Config, res *resource.Resource, flow *spanFlow) (tracerProvider, error) {
+	if cfg.Off {
+		return offTracers{}, nil
+	}
 	opts := []sdktrace.TracerProviderOption{sdktrace.WithResource(res)}
 	switch {
 	case cfg.SpanExporter != nil:
@@ -116,12 +148,15 @@ func newTracers(ctx context.Context, cfg Config, res *resource.Resource, flow *s
 	return sdktrace.NewTracerProvider(opts...), nil
 }
 
-func newMeters(ctx context.Context, reg *prometheus.Registry, res *resource.Resource) (*sdkmetric.MeterProvider, error) {
+func newMeters(ctx context.Context, cfg Config, reg *prometheus.Registry, res *resource.Resource) (meterProvider, error) {
+	if cfg.Off {
+		return offMeters{}, nil
+	}
 	prom, err := otelprom.New(otelprom.WithRegisterer(reg), otelprom.WithoutScopeInfo())
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: prometheus: %w", err)
 	}
-	opts := []sdkmetric.Option{sdkmetric.WithResource(res), sdkmetric.WithReader(prom)}
+	opts := []sdkmetric.Option{sdkmetric.WithResource(res), sdkmetric.WithReader(prom), sdkmetric.WithView(serverViews()...)}
 	if exporting("OTEL_METRICS_EXPORTER", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT") {
 		reader, err := autoexport.NewMetricReader(ctx)
 		if err != nil {
@@ -164,7 +199,20 @@ func (t *Telemetry) Handler() http.Handler {
 	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{EnableOpenMetrics: true, Timeout: 10 * time.Second})
 }
 
-// Shutdown flushes what is queued and stops the exporters.
+// leaveTime is how long Shutdown waits for requests that were cut off to end: their
+// spans would be lost otherwise.
+const leaveTime = 2 * time.Second
+
+// Shutdown waits a moment for running requests, flushes what is queued and stops the
+// exporters.
 func (t *Telemetry) Shutdown(ctx context.Context) error {
+	wait, cancel := context.WithTimeout(ctx, leaveTime)
+	defer cancel()
+	for t.Active() > 0 && wait.Err() == nil {
+		select {
+		case <-wait.Done():
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
 	return errors.Join(t.tracers.Shutdown(ctx), t.meters.Shutdown(ctx))
 }

@@ -73,6 +73,7 @@ func (a *asking) generate(ctx context.Context, mode string) (gen Generated, offs
 		}
 		a.say(e.Text)
 	})
+	a.submitted, a.machine = !gen.Times.Scheduled.IsZero(), gen.Machine
 	a.rec.Generation(ctx, gen.Times, time.Now())
 	return gen, offset, err
 }

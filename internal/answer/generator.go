@@ -74,7 +74,12 @@ type Generated struct {
 	// asked for.
 	MeanLogProb float64
 	Times       telemetry.EngineTimes
+	Machine     Machine
 }
+
+// Machine is a request's share of the engine's time: of a step that runs tokens of
+// several requests each has a part. Zero where it is not known.
+type Machine struct{ Prefill, Decode time.Duration }
 
 // Pace is how fast the engine is at the moment.
 type Pace struct {

@@ -3,7 +3,18 @@ package answer
 import (
 	"ragd/prompt/budget"
 	"ragd/telemetry"
+	"ragd/telemetry/cost"
 )
+
+// used is what the request took of the engine.
+func (a *asking) used() cost.Used {
+	u := a.res.Usage
+	out := cost.Used{CachedTokens: u.CachedTokens, OutputTokens: u.OutputTokens, Prefill: a.machine.Prefill, Decode: a.machine.Decode}
+	if a.submitted {
+		out.InputTokens = u.InputTokens
+	}
+	return out
+}
 
 // promptTokens is the ledger as telemetry keeps it.
 func promptTokens(l budget.Ledger) telemetry.PromptTokens {

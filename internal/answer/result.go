@@ -5,6 +5,7 @@ import (
 	"ragd/rerank"
 	"ragd/retrieve"
 	"ragd/telemetry"
+	"ragd/telemetry/cost"
 )
 
 // Kinds of answers.
@@ -82,6 +83,8 @@ type Usage struct {
 	OutputTokens int           `json:"output_tokens"`
 	CachedTokens int           `json:"cached_tokens"`
 	Ledger       budget.Ledger `json:"ledger"`
+	// Cost is absent where nothing has a price.
+	Cost *cost.Cost `json:"cost,omitempty"`
 }
 
 // Explain is added when the request asks for it.

@@ -32,6 +32,9 @@ type asking struct {
 	tokens   []int32
 	scratch  []int32
 
+	submitted bool    // the engine read the prompt, or began to
+	machine   Machine // its time
+
 	text   strings.Builder // the answer so far
 	opened bool
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"ragd/rerank"
 	"ragd/retrieve"
 	"ragd/telemetry"
+	"ragd/telemetry/cost"
 )
 
 // Tokenizer is the serving model's.
@@ -46,6 +48,8 @@ type Config struct {
 	AnswerTokens  int
 	// BOS and EOS are the spellings the chat template may write.
 	BOS, EOS string
+	// Prices are for the tokens or the time of the engine; the zero value has none.
+	Prices cost.Prices
 	// MinConfidence is the mean log probability under which a generated answer
 	// is followed by the sentences that support it.
 	MinConfidence float64
@@ -70,25 +74,45 @@ func New(deps Deps, cfg Config) (*Service, error) {
 // never nil: with an error it still holds the ids and what was measured.
 func (s *Service) Ask(ctx context.Context, received time.Time, req Request, sink Sink) (*Result, error) {
 	if err := req.Validate(); err != nil {
-		return &Result{TraceID: s.Reject(ctx, received, err)}, err
+		return &Result{TraceID: s.Reject(ctx, RouteAsk, received, err)}, err
 	}
-	ctx, rec := s.Telemetry.Begin(ctx, route, received)
+	ctx, rec := s.Telemetry.Begin(ctx, string(RouteAsk), received)
 	a := &asking{Service: s, req: req, rec: rec, sink: sink, res: newResult(rec.TraceID(), s.Generator.Model().Name)}
-	err := a.run(ctx)
+	err := guarded(func() error { return a.run(ctx) })
 	if err != nil {
+		rec.Abandon(err)
 		err = AsError(err)
 		a.res.FinishReason = finishOf(err, a.res.FinishReason)
 	}
+	a.res.Usage.Cost = s.cfg.Prices.Of(a.used())
 	a.res.Timings = rec.Timings(time.Now())
 	rec.End(context.WithoutCancel(ctx), a.res.Timings, a.summary(err))
 	return a.res, err
 }
 
-const route = "POST /ask"
+// Route is what a request came in by: the name of its root span, and a label.
+type Route string
+
+// The routes that have a span of their own, with the times of the ledger.
+const (
+	RouteAsk    Route = "POST /ask"
+	RouteSearch Route = "POST /v1/search"
+)
+
+// guarded turns a panic into an error, so that the request it ended has an end in
+// its figures too.
+func guarded(f func() error) (err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
+		}
+	}()
+	return f()
+}
 
 // Reject records a request that was refused before it was asked.
-func (s *Service) Reject(ctx context.Context, received time.Time, err error) string {
-	ctx, rec := s.Telemetry.Begin(ctx, route, received)
+func (s *Service) Reject(ctx context.Context, route Route, received time.Time, err error) string {
+	ctx, rec := s.Telemetry.Begin(ctx, string(route), received)
 	rec.End(ctx, rec.Timings(time.Now()), telemetry.Summary{ID: newID(), Outcome: telemetry.Rejected, ErrorCode: string(AsError(err).Code)})
 	return rec.TraceID()
 }
@@ -117,7 +141,7 @@ func (a *asking) summary(err error) telemetry.Summary {
 		ID: a.res.ID, Collection: a.req.label(), Model: a.res.Model, Outcome: telemetry.Answered,
 		AnswerKind: a.res.Kind, FinishReason: a.res.FinishReason,
 		InputTokens: a.res.Usage.InputTokens, OutputTokens: a.res.Usage.OutputTokens, CachedTokens: a.res.Usage.CachedTokens,
-		RetrievedChunks: a.res.RetrievedChunks, UsedChunks: a.res.UsedChunks,
+		RetrievedChunks: a.res.RetrievedChunks, UsedChunks: a.res.UsedChunks, Cost: a.res.Usage.Cost,
 		Prompt: promptTokens(a.res.Usage.Ledger), Dropped: droppedBy(a.res.Usage.Ledger),
 		Question: a.req.Question, Answer: a.res.Answer,
 	}
@@ -155,7 +179,8 @@ type SearchResult struct {
 	Timings telemetry.Timings `json:"timings"`
 }
 
-// Search retrieves and reranks.
+// Search retrieves and reranks. The result is never nil: with an error it still
+// holds the trace id and what was measured.
 func (s *Service) Search(ctx context.Context, req SearchRequest) (*SearchResult, error) {
 	received := time.Now()
 	ask := Request{Question: req.Query, Collection: req.Collection, Collections: req.Collections, TopK: req.TopK, Filters: req.Filters}
@@ -164,15 +189,18 @@ func (s *Service) Search(ctx context.Context, req SearchRequest) (*SearchResult,
 		if e.Field == "question" {
 			e = &Error{Code: e.Code, Field: "query", Message: strings.Replace(e.Message, "question", "query", 1)}
 		}
-		return nil, e
+		return &SearchResult{TraceID: s.Reject(ctx, RouteSearch, received, e)}, e
 	}
-	ctx, rec := s.Telemetry.Begin(ctx, "POST /v1/search", received)
+	ctx, rec := s.Telemetry.Begin(ctx, string(RouteSearch), received)
 	a := &asking{Service: s, req: ask, rec: rec, res: newResult(rec.TraceID(), "")}
-	err := a.findEvidence(ctx)
+	err := guarded(func() error { return a.findEvidence(ctx) })
+	if err != nil {
+		rec.Abandon(err)
+	}
 	t := rec.Timings(time.Now())
 	rec.End(context.WithoutCancel(ctx), t, a.summary(err))
 	if err != nil {
-		return nil, AsError(fmt.Errorf("search: %w", err))
+		return &SearchResult{TraceID: rec.TraceID(), Timings: t}, AsError(fmt.Errorf("search: %w", err))
 	}
 	return &SearchResult{TraceID: rec.TraceID(), Results: a.candidates(), Rerank: a.reranked, Timings: t}, nil
 }

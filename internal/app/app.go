@@ -109,7 +109,7 @@ func (a *App) openTelemetry(ctx context.Context) error {
 	if a.tel != nil {
 		return nil
 	}
-	tel, err := telemetry.New(ctx, telemetry.Config{Version: a.opts.Version, RecordContent: a.cfg.Telemetry.RecordContent}, a.log)
+	tel, err := telemetry.New(ctx, telemetry.Config{Version: a.opts.Version, RecordContent: a.cfg.Telemetry.RecordContent, TrustTraceparent: a.cfg.Telemetry.TrustTraceparent}, a.log)
 	if err != nil {
 		return err
 	}

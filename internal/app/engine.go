@@ -47,9 +47,13 @@ func (a *App) openAnswers(ctx context.Context) error {
 	if _, err := a.retriever(tenant.Default); err != nil {
 		return err
 	}
+	settings := a.answerConfig(m)
+	if settings.Prices, err = a.cfg.Cost.Prices(); err != nil {
+		return err
+	}
 	a.ask, err = answer.New(answer.Deps{
 		Embedder: a.embed, Retriever: tenantRetriever{a}, Reranker: reranker, Template: m.template, Tokenizer: chatTokenizer{m.tokenizer}, Generator: m.generator, Telemetry: a.tel,
-	}, a.answerConfig(m))
+	}, settings)
 	return err
 }
 
@@ -236,6 +240,7 @@ func (g *generator) Generate(ctx context.Context, req answer.Generation, emit fu
 func generated(reason string, u engine.Usage, t engine.Times) answer.Generated {
 	return answer.Generated{
 		FinishReason: reason, OutputTokens: u.OutputTokens, CachedTokens: u.CachedTokens,
+		Machine: answer.Machine{Prefill: u.PrefillTime, Decode: u.DecodeTime},
 		Times: telemetry.EngineTimes{
 			Submitted: t.Submitted, Scheduled: t.Scheduled, FirstToken: t.FirstToken, Last: t.Last, OutputTokens: u.OutputTokens,
 		},

@@ -73,7 +73,7 @@ func (a *App) Handler() http.Handler {
 			{ID: modelName(a.cfg.Models.Answer), Object: "model", OwnedBy: "ragd", Role: "answers"},
 			{ID: modelName(a.cfg.Models.Embedding), Object: "model", OwnedBy: "ragd", Role: "embeddings"},
 		},
-		Stopping: a.stopping,
+		Stopping: a.stopping, Telemetry: a.tel,
 	}, httpapi.Config{
 		MaxBodyBytes: a.cfg.Server.MaxBodyBytes, RequestTimeout: a.cfg.Server.RequestTimeout,
 		Keys: a.cfg.Server.Keys, Version: a.opts.Version,

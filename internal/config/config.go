@@ -25,6 +25,7 @@ type Config struct {
 	Rerank    Rerank    `koanf:"rerank"`
 	Prompt    Prompt    `koanf:"prompt"`
 	Telemetry Telemetry `koanf:"telemetry"`
+	Cost      Cost      `koanf:"cost"`
 }
 
 // Server is the HTTP side.
@@ -145,6 +146,9 @@ type Prompt struct {
 type Telemetry struct {
 	LogLevel      string `koanf:"log_level"`
 	RecordContent bool   `koanf:"record_content"`
+	// TrustTraceparent lets requests join the trace that their caller names; else
+	// they link to it.
+	TrustTraceparent bool `koanf:"trust_traceparent"`
 }
 
 // Default is what a fresh machine starts with.
@@ -167,6 +171,7 @@ func Default() Config {
 		Telemetry: Telemetry{
 			LogLevel: "info",
 		},
+		Cost: Cost{Currency: "USD"},
 	}
 }
 
@@ -200,6 +205,9 @@ func (c Config) Validate() error {
 		if !slices.Contains(o.allowed, o.value) {
 			return &FieldError{o.field, fmt.Sprintf("%q is not one of %v", o.value, o.allowed)}
 		}
+	}
+	if err := c.Cost.check(); err != nil {
+		return err
 	}
 	if err := c.Inference.checkDevice(); err != nil {
 		return err

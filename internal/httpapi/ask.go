@@ -18,7 +18,7 @@ func (s *server) ask(c *gin.Context) {
 		err = req.Validate()
 	}
 	if err != nil {
-		s.fail(c, err, s.Asker.Reject(c.Request.Context(), received, err))
+		s.fail(c, err, s.Asker.Reject(c.Request.Context(), answer.RouteAsk, received, err))
 		return
 	}
 	ctx, cancel := context.WithTimeout(c.Request.Context(), s.cfg.RequestTimeout)
@@ -55,18 +55,21 @@ func (s *server) askStream(ctx context.Context, c *gin.Context, received time.Ti
 }
 
 func (s *server) search(c *gin.Context) {
+	received := time.Now()
 	var req answer.SearchRequest
 	if err := s.decode(c, &req); err != nil {
-		s.fail(c, err, "")
+		s.fail(c, err, s.Asker.Reject(c.Request.Context(), answer.RouteSearch, received, err))
 		return
 	}
 	ctx, cancel := context.WithTimeout(c.Request.Context(), s.cfg.RequestTimeout)
 	defer cancel()
 	res, err := s.Asker.Search(ctx, req)
 	if err != nil {
-		s.fail(c, err, "")
+		s.fail(c, err, res.TraceID)
 		return
 	}
+	c.Header("X-Trace-Id", res.TraceID)
+	c.Header("Server-Timing", res.Timings.ServerTiming())
 	c.JSON(http.StatusOK, res)
 }
 

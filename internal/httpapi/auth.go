@@ -8,10 +8,8 @@ import (
 	"strings"
 
 	"github.com/gin-gonic/gin"
-	"go.opentelemetry.io/otel/propagation"
 
 	"ragd/internal/answer"
-	"ragd/telemetry"
 )
 
 // authorize asks for a bearer key when keys are configured.
@@ -44,12 +42,6 @@ func (s *server) loopbackOnly(c *gin.Context) {
 		return
 	}
 	s.fail(c, &answer.Error{Code: forbidden, Message: "files of the server can only be ingested from the server itself"}, "")
-}
-
-// traceContext takes up the caller's trace (W3C Trace Context).
-func (s *server) traceContext(c *gin.Context) {
-	ctx := telemetry.Propagator().Extract(c.Request.Context(), propagation.HeaderCarrier(c.Request.Header))
-	c.Request = c.Request.WithContext(ctx)
 }
 
 // Loopback reports whether an address to listen on is reached from this machine

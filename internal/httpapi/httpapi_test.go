@@ -50,7 +50,9 @@ func (f *fakeAsker) Search(_ context.Context, req answer.SearchRequest) (*answer
 	return &answer.SearchResult{TraceID: "t", Results: []answer.Candidate{}}, f.err
 }
 
-func (f *fakeAsker) Reject(context.Context, time.Time, error) string { return "trace-rejected" }
+func (f *fakeAsker) Reject(context.Context, answer.Route, time.Time, error) string {
+	return "trace-rejected"
+}
 
 type fakeLibrary struct{ deleted []string }
 

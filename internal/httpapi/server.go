@@ -14,6 +14,7 @@ import (
 	"ragd/ingest"
 	"ragd/ingest/store"
 	"ragd/internal/answer"
+	"ragd/telemetry"
 )
 
 // Asker answers questions; *answer.Service is one.
@@ -22,7 +23,7 @@ type Asker interface {
 	Search(ctx context.Context, req answer.SearchRequest) (*answer.SearchResult, error)
 	// Reject records a request that was refused before it could be asked and
 	// returns its trace id.
-	Reject(ctx context.Context, received time.Time, err error) (traceID string)
+	Reject(ctx context.Context, route answer.Route, received time.Time, err error) (traceID string)
 }
 
 // Library lists and removes what is stored.
@@ -68,6 +69,9 @@ type Deps struct {
 	// LatencyData serves what the page shows.
 	Latency, LatencyData http.Handler
 
+	// Telemetry measures the routes; nil measures none.
+	Telemetry *telemetry.Telemetry
+
 	Models []Model
 	Log    *slog.Logger
 }
@@ -102,6 +106,11 @@ func New(deps Deps, cfg Config) http.Handler {
 	e := gin.New()
 	e.HandleMethodNotAllowed = true
 	e.ContextWithFallback = true
+	// No proxy in front is known, so nobody's word is taken for who the client is.
+	e.ForwardedByClientIP = false
+	if deps.Telemetry != nil {
+		e.Use(instrument(deps.Telemetry))
+	}
 	e.Use(s.recover)
 	e.NoRoute(func(c *gin.Context) { s.fail(c, &answer.Error{Code: answer.NotFound, Message: "no such route"}, "") })
 	e.NoMethod(func(c *gin.Context) {
@@ -111,7 +120,7 @@ func New(deps Deps, cfg Config) http.Handler {
 	e.GET("/readyz", s.readyz)
 	e.GET(LatencyPath, gin.WrapH(deps.Latency))
 	e.GET(LatencyPath+"/:file", gin.WrapH(deps.Latency))
-	private := e.Group("/", s.authorize, s.traceContext)
+	private := e.Group("/", s.authorize)
 	private.GET("/metrics", gin.WrapH(deps.Metrics))
 	private.GET(LatencyPath+"/data", gin.WrapH(deps.LatencyData))
 	private.POST("/ask", s.ask)

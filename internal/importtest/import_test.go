@@ -48,7 +48,7 @@ var allowed = map[string][]string{
 	"internal/answer":  {"ingest", "retrieve", "rerank", "prompt", "telemetry"},
 	"internal/httpapi": {"ingest", "internal/answer", "internal/tenant", "telemetry"},
 	"internal/client":  {"ingest", "internal/answer"},
-	"internal/config":  {},
+	"internal/config":  {"telemetry/cost"},
 	"internal/webui":   {"telemetry"},
 	"internal/localpg": {},
 	"internal/tenant":  {},
