@@ -111,6 +111,10 @@ check-rules: ## promtool over the rules, every alert's test and the dashboard's 
 	promtool test rules deploy/prometheus/tests/*.yml
 	f=$$(mktemp) && trap 'rm -f "$$f"' EXIT && (cd deploy/dashboards && $(GO) run . -rules) > "$$f" && promtool check rules "$$f"
 
+check-attribution: ## delays put into the running service show in their stage; wants a quiet machine
+	$(GO) vet -tags timing ./internal/app
+	$(GO) test -tags timing -count 1 -v -run DelaysAreCharged ./internal/app
+
 check-page: ## the latency page in headless Chromium; pictures in _artifacts
 	command -v chromium >/dev/null || apt-get install -y --no-install-recommends chromium
 	$(GO) vet -tags browser ./internal/webui
