@@ -16,7 +16,9 @@ type loop struct {
 	pool    *kvcache.Pool
 	running []*sequence // in the order of admission
 
-	throttle schedule.Throttle
+	// beside bounds prompts in steps where others decode, alone all other steps.
+	beside, alone schedule.Throttle
+	allowed       schedule.Limits // of the step underway
 
 	// Kept from step to step so that a step allocates nothing.
 	pending []int
@@ -64,9 +66,6 @@ func (e *Engine) settle() bool {
 	e.compact()
 	e.waiting = slices.DeleteFunc(e.waiting, func(s *sequence) bool {
 		switch {
-		case s.feed.Cancelled():
-			e.stats.Cancelled++
-			s.feed.Finish("", s.outcome(ReasonCancelled))
 		case e.phase != open:
 			e.stats.Failed++
 			s.feed.Finish("", s.failure(ErrClosed))
@@ -85,7 +84,7 @@ func (e *Engine) admit() {
 	if len(e.waiting) == 0 {
 		return
 	}
-	order := schedule.Order(tenants(e.waiting), tenants(e.loop.running))
+	order := e.order()
 	pool := e.loop.pool
 	n := schedule.Admit(order, len(e.loop.running), pool.Free(), e.limits, func(i int) int {
 		s := e.waiting[i]
@@ -100,6 +99,16 @@ func (e *Engine) admit() {
 	e.waiting = slices.DeleteFunc(e.waiting, func(s *sequence) bool { return s.table != nil })
 }
 
+// order is the order in which those who wait are to start. The caller holds the
+// lock.
+func (e *Engine) order() []int {
+	waiting := make([]schedule.Waiting, len(e.waiting))
+	for i, s := range e.waiting {
+		waiting[i] = schedule.Waiting{Tenant: s.tenant, Tokens: s.prompt + s.maxTokens}
+	}
+	return e.fair.Order(waiting)
+}
+
 // start reserves the blocks that Admit found free.
 func (e *Engine) start(s *sequence) {
 	table, ok := e.loop.pool.Reserve(s.tokens, s.capacity(), s.tenant)
@@ -112,14 +121,9 @@ func (e *Engine) start(s *sequence) {
 	e.loop.running = append(e.loop.running, s)
 	e.stats.InputTokens += int64(s.prompt)
 	e.stats.CachedTokens += int64(s.done)
-}
-
-func tenants(of []*sequence) []string {
-	names := make([]string, len(of))
-	for i, s := range of {
-		names[i] = s.tenant
-	}
-	return names
+	// Tokens that were cached cost nothing; those of the answer that do not come are
+	// given back at its end.
+	e.fair.Start(s.tenant, s.prompt-s.done+s.maxTokens)
 }
 
 // end gives the blocks of a running sequence back and then lets its reader
@@ -130,6 +134,7 @@ func (e *Engine) end(s *sequence, rest string, last Event) {
 	e.stats.DraftedTokens += int64(s.drafted)
 	e.stats.AcceptedTokens += int64(s.accepted)
 	e.loop.pool.Release(s.table)
+	e.fair.Return(s.tenant, s.left()+max(0, s.prompt-s.done))
 	s.ended = true
 	e.measure()
 	s.feed.Finish(rest, last)
@@ -193,10 +198,15 @@ func (e *Engine) forward() error {
 func (e *Engine) compose() (logits int) {
 	l := &e.loop
 	l.pending = l.pending[:0]
+	depth := 0
 	for _, s := range l.running {
 		l.pending = append(l.pending, s.pending())
+		if s.pending() > 1 {
+			depth = max(depth, s.done)
+		}
 	}
-	l.rows = schedule.Plan(l.rows[:0], l.pending, e.stepLimits())
+	l.allowed = e.stepLimits(depth)
+	l.rows = schedule.Plan(l.rows[:0], l.pending, l.allowed)
 	most := e.mostDraft()
 	l.batch, l.parts = l.batch[:0], l.parts[:0]
 	for i, s := range l.running {
@@ -218,11 +228,13 @@ func (e *Engine) compose() (logits int) {
 	return logits
 }
 
-// stepLimits are the limits of the next step: beside running answers it takes only
-// as much of a prompt as keeps their next token in time.
-func (e *Engine) stepLimits() schedule.Limits {
+// stepLimits are the limits of the next step, given how deep the deepest prompt is:
+// it takes no longer than maxStep, and beside running answers only as much of a
+// prompt as keeps their next token in time.
+func (e *Engine) stepLimits(depth int) schedule.Limits {
 	limits := e.limits
-	limits.PromptTokens = e.loop.throttle.Rows()
+	limits.StepTokens = max(limits.Running, min(limits.StepTokens, e.loop.alone.Rows(depth)))
+	limits.PromptTokens = e.loop.beside.Rows(depth)
 	return limits
 }
 

@@ -43,7 +43,6 @@ func (e *Engine) newSequence(r *Request) (*sequence, error) {
 		return nil, fmt.Errorf("%w: stop: %w", ErrInvalid, err)
 	}
 	s := &sequence{
-		feed:      NewFeed(nil),
 		tenant:    r.Tenant,
 		prompt:    len(r.Tokens),
 		tokens:    slices.Grow(slices.Clone(r.Tokens), r.MaxTokens),
@@ -54,6 +53,7 @@ func (e *Engine) newSequence(r *Request) (*sequence, error) {
 		detok:     detok,
 		times:     Times{Submitted: time.Now()},
 	}
+	s.feed = NewFeed(func() { e.leave(s) })
 	if e.lookup && !r.NoLookup {
 		l := newLookup()
 		s.lookup = &l
