@@ -55,11 +55,11 @@ const defaultSplitBelow = 512
 
 // Attend sets dst to causal attention of q over the cache.
 func (b *Backend) Attend(dst, q model.Tensor, c model.Cache, layer int, a model.Attention) {
-	keys, values := c.(*cache).layer(layer)
-	b.attend(dst.(*tensor), q.(*tensor), keys, values, a)
+	kv := c.(*cache)
+	b.attend(dst.(*tensor), q.(*tensor), kv.format, kv.layer(layer), a)
 }
 
-func (b *Backend) attend(dst, q *tensor, keys, values cudrv.Ptr, a model.Attention) {
+func (b *Backend) attend(dst, q *tensor, f *cacheFormat, planes []cudrv.Ptr, a model.Attention) {
 	if a.HeadDim > maxHeadDim {
 		b.keep(fmt.Errorf("%w: heads of %d dimensions (up to %d)", ErrLoad, a.HeadDim, maxHeadDim))
 		return
@@ -75,9 +75,9 @@ func (b *Backend) attend(dst, q *tensor, keys, values cudrv.Ptr, a model.Attenti
 		causal = 1
 	}
 	threads := max(64, ceil(a.HeadDim, 32)*32)
-	b.launch(b.kernels[fmt.Sprintf("attend_%d", t.tile)], cudrv.Grid{
+	b.launch(b.kernels[fmt.Sprintf("attend_%s_%d", f.name, t.tile)], cudrv.Grid{
 		X: t.count, Y: a.KVHeads, Z: sections, Threads: threads, Shared: 4 * t.tile * (a.HeadDim + attendChunk + 3),
-	}).ptrs(dst.buf.ptr, partial, q.buf.ptr, keys, values, s.dev.tables, s.dev.spans, t.dev).
+	}).ptrs(dst.buf.ptr, partial, q.buf.ptr).ptrs(planes...).ptrs(s.dev.tables, s.dev.spans, t.dev).
 		ints(a.Heads, a.KVHeads, a.HeadDim).floats(a.Scale, a.SoftCap).ints(a.Window, causal)
 	if sections > 1 {
 		b.launch(b.kernels["attend_join"], cudrv.Grid{X: s.rows, Y: a.Heads, Z: 1, Threads: threads}).

@@ -3,6 +3,7 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -10,7 +11,9 @@ import (
 	"testing"
 
 	"ragd/inference/cpu/kernel"
+	"ragd/inference/cuda/cudrv"
 	"ragd/inference/model"
+	"ragd/inference/quant"
 )
 
 // attentionCase is a shape of attention over one layer of a cache.
@@ -20,17 +23,21 @@ type attentionCase struct {
 	softCap                     float32
 	order                       model.PairOrder
 	norms                       bool
+	cache                       quant.Type
 }
 
 func (c attentionCase) String() string {
-	return fmt.Sprintf("%d/%d heads of %d, %d turned, window %d, cap %g, order %d, norms %v", c.heads, c.kvheads, c.dim, c.turned, c.window, c.softCap, c.order, c.norms)
+	return fmt.Sprintf("%s, %d/%d heads of %d, %d turned, window %d, cap %g, order %d, norms %v", c.cache, c.heads, c.kvheads, c.dim, c.turned, c.window, c.softCap, c.order, c.norms)
 }
 
 var attentionCases = []attentionCase{
-	{heads: 9, kvheads: 3, dim: 64, turned: 64},
-	{heads: 4, kvheads: 1, dim: 16, turned: 8, window: 40, order: model.Halves, norms: true},
-	{heads: 2, kvheads: 2, dim: 80, turned: 80, softCap: 2, order: model.Halves},
-	{heads: 6, kvheads: 1, dim: 256, turned: 256, window: 300},
+	{heads: 9, kvheads: 3, dim: 64, turned: 64, cache: quant.F16},
+	{heads: 4, kvheads: 1, dim: 16, turned: 8, window: 40, order: model.Halves, norms: true, cache: quant.F16},
+	{heads: 2, kvheads: 1, dim: 100, turned: 100, softCap: 2, order: model.Halves, cache: quant.F16},
+	{heads: 6, kvheads: 1, dim: 256, turned: 256, window: 300, cache: quant.F16},
+	{heads: 9, kvheads: 3, dim: 64, turned: 64, cache: quant.Q8_0},
+	{heads: 4, kvheads: 2, dim: 96, turned: 64, window: 40, order: model.Halves, norms: true, cache: quant.Q8_0},
+	{heads: 6, kvheads: 1, dim: 256, turned: 256, softCap: 3, cache: quant.Q8_0},
 }
 
 // sequence is the inputs of one layer for some positions, and what attention over
@@ -42,7 +49,7 @@ type sequence struct {
 const positions = 290 // more than a section
 
 // reference computes everything in float64 but for the keys and values, which are
-// rounded to half precision as the cache does.
+// rounded as the cache does.
 func (c attentionCase) reference(rng *rand.Rand, freqs []float64, qgain, kgain []float32) sequence {
 	s := sequence{q: random(rng, positions*c.heads*c.dim), k: random(rng, positions*c.kvheads*c.dim), v: random(rng, positions*c.kvheads*c.dim)}
 	q, k := slices.Clone(s.q), slices.Clone(s.k)
@@ -54,7 +61,7 @@ func (c attentionCase) reference(rng *rand.Rand, freqs []float64, qgain, kgain [
 			c.prepare(k[(p*c.kvheads+h)*c.dim:][:c.dim], p, freqs, kgain)
 		}
 	}
-	k, v := halves(k), halves(s.v)
+	k, v := rounded(c.cache, k), rounded(c.cache, s.v)
 	s.want = make([]float32, len(q))
 	for p := range positions {
 		for h := range c.heads {
@@ -82,11 +89,16 @@ func (c attentionCase) prepare(head []float32, p int, freqs []float64, gain []fl
 	}
 }
 
-func halves(v []float32) []float32 {
-	set := kernel.Portable()
-	h, out := make([]uint16, len(v)), make([]float32, len(v))
-	set.ToF16(h, v)
-	set.FromF16(out, h)
+// rounded is what is left of values that were stored as typ.
+func rounded(typ quant.Type, v []float32) []float32 {
+	size, err := typ.RowBytes(len(v))
+	if err != nil {
+		panic(err)
+	}
+	data, out := make([]byte, size), make([]float32, len(v))
+	if err := errors.Join(quant.Encode(typ, data, v), quant.Decode(typ, out, data)); err != nil {
+		panic(err)
+	}
 	return out
 }
 
@@ -132,6 +144,7 @@ type layer struct {
 func newLayer(t *testing.T, c attentionCase, freqs []float64, qgain, kgain []float32) *layer {
 	t.Helper()
 	b := newBackend(t)
+	b.cacheType = c.cache
 	blocks := ceil(positions, model.BlockTokens)
 	cache, err := b.NewCache(model.CacheShape{Layers: 2, Blocks: 2*blocks + 1, KVHeads: c.kvheads, HeadDim: c.dim})
 	if err != nil {
@@ -208,7 +221,13 @@ func (c attentionCase) check(t *testing.T) {
 	l := newLayer(t, c, freqs, qgain, kgain)
 	l.b.splitBelow = 0
 	whole := l.run(t, piece{&s, l.table, 0, positions})
-	if d := worst(whole, s.want); d > 3e-5 {
+	tolerance := 3e-5
+	if c.cache == quant.Q8_0 && c.norms {
+		// Norms end in other last bits than the host's, after which a code of a key rounds
+		// the other way now and then. TestAppendQ8Exactly has those bits.
+		tolerance = 2e-3
+	}
+	if d := worst(whole, s.want); d > tolerance {
 		t.Errorf("off by %g", d)
 	}
 	width := l.q.width
@@ -220,7 +239,7 @@ func (c attentionCase) check(t *testing.T) {
 			if !slices.Equal(got[(to-at)*width:], whole[at*width:to*width]) {
 				t.Errorf("split below %d: positions %d to %d differ from the whole's", split, at, to)
 			}
-			if d := worst(got[:(to-at)*width], other.want[at*width:to*width]); d > 3e-5 {
+			if d := worst(got[:(to-at)*width], other.want[at*width:to*width]); d > tolerance {
 				t.Errorf("the other sequence is off by %g", d)
 			}
 			at = to
@@ -249,7 +268,7 @@ func TestTextAttentionMatchesDefinition(t *testing.T) {
 	c := attentionCase{heads: heads, kvheads: heads, dim: dim}
 	b.AttendTexts(out, q, k, v, model.Attention{Heads: heads, KVHeads: heads, HeadDim: dim, Scale: c.scale()})
 	got := get(t, b, out.buf.ptr, rows*width)
-	ks, vs = halves(ks), halves(vs)
+	ks, vs = rounded(quant.F16, ks), rounded(quant.F16, vs)
 	want := make([]float32, rows*width)
 	first := 0
 	for _, n := range lengths {
@@ -268,9 +287,76 @@ func TestTextAttentionMatchesDefinition(t *testing.T) {
 
 func TestCacheRefusesHeads(t *testing.T) {
 	b := newBackend(t)
+	b.cacheType = quant.Q8_0
+	if _, err := b.NewCache(model.CacheShape{Layers: 1, Blocks: 1, KVHeads: 1, HeadDim: 80}); err == nil {
+		t.Error("no error for heads of 80 in blocks of 32")
+	}
+	b.cacheType = quant.F16
 	for _, s := range []model.CacheShape{{Layers: 1, Blocks: 1, KVHeads: 1, HeadDim: 258}, {Layers: 0, Blocks: 1, KVHeads: 1, HeadDim: 64}, {Layers: 1 << 20, Blocks: 1 << 20, KVHeads: 1 << 10, HeadDim: 64}} {
 		if _, err := b.NewCache(s); err == nil {
 			t.Errorf("%+v: no error", s)
+		}
+	}
+}
+
+// What a q8_0 cache holds of keys, as rotated, and of values has the bits of
+// quant.Encode, also for a block of zeros.
+func TestAppendQ8Exactly(t *testing.T) {
+	inBothOrders(t, func(t *testing.T) {
+		const rows, kvheads, dim = 18, 3, 96
+		b := newBackend(t)
+		b.cacheType = quant.Q8_0
+		c, err := b.NewCache(model.CacheShape{Layers: 2, Blocks: 3, KVHeads: kvheads, HeadDim: dim})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := b.NewRope([]float64{1, 0.1, 0.01}, model.Halves)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rng := rand.New(rand.NewPCG(23, 24))
+		q, k, v := newTensor(t, b, dim), newTensor(t, b, kvheads*dim), newTensor(t, b, kvheads*dim)
+		values := random(rng, rows*kvheads*dim)
+		clear(values[:32])
+		b.Begin(model.Batch{{Tokens: make([]int32, rows), Blocks: []int32{2, 0}}})
+		put(t, b, q.buf.ptr, random(rng, rows*dim))
+		put(t, b, k.buf.ptr, random(rng, rows*kvheads*dim))
+		put(t, b, v.buf.ptr, values)
+		b.Append(c, 1, q, k, v, model.Rotation{Rope: r})
+		keys := get(t, b, k.buf.ptr, rows*kvheads*dim)
+		planes := c.(*cache).layer(1)
+		for i, want := range [][]float32{keys, values} {
+			checkCodes(t, b, planes[2*i], planes[2*i+1], want, kvheads, dim)
+		}
+		if c.Bytes() != 2*3*16*kvheads*dim*2*34/32 {
+			t.Errorf("the cache has %d bytes", c.Bytes())
+		}
+	})
+}
+
+// checkCodes compares what the cache's blocks 2 and 0 hold.
+func checkCodes(t *testing.T, b *Backend, codesAt, scalesAt cudrv.Ptr, want []float32, kvheads, dim int) {
+	t.Helper()
+	all := codes(t, b, codesAt, 3*16*kvheads*dim)
+	scales := make([]byte, 3*16*kvheads*dim/32*2)
+	if err := b.device.Do(func() error { return cudrv.Download(scales, scalesAt) }); err != nil {
+		t.Fatal(err)
+	}
+	block := make([]byte, 34)
+	for i := 0; i < len(want); i += 32 {
+		if err := quant.Encode(quant.Q8_0, block, want[i:i+32]); err != nil {
+			t.Fatal(err)
+		}
+		position, head, part := i/(kvheads*dim), i/dim%kvheads, i%dim
+		row := ([]int{2, 0}[position/16]*kvheads+head)*16 + position%16
+		at := row*dim + part
+		for j, code := range all[at : at+32] {
+			if code != int8(block[2+j]) {
+				t.Fatalf("position %d, head %d, value %d: code %d, want %d", position, head, part+j, code, int8(block[2+j]))
+			}
+		}
+		if at /= 32; !slices.Equal(scales[2*at:2*at+2], block[:2]) {
+			t.Fatalf("position %d, head %d, value %d: another scale", position, head, part)
 		}
 	}
 }

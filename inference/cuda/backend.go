@@ -9,6 +9,7 @@ import (
 	"ragd/inference/cuda/cudrv"
 	"ragd/inference/cuda/kernel"
 	"ragd/inference/model"
+	"ragd/inference/quant"
 )
 
 // Config tunes a backend.
@@ -17,6 +18,9 @@ type Config struct {
 	Library string
 	// Device is the number of the device.
 	Device int
+	// CacheType is how KV caches keep their values: quant.F16, which the zero value stands
+	// for too, or quant.Q8_0.
+	CacheType quant.Type
 	// Lost, if set, is called once when the device fails in a way that only a new
 	// backend can follow. Steps fail from then on.
 	Lost func(error)
@@ -24,11 +28,12 @@ type Config struct {
 
 // Backend is model.Ops on a device. It belongs to one goroutine at a time.
 type Backend struct {
-	device  *cudrv.Device
-	lost    func(error) // nil once it was called
-	module  cudrv.Module
-	stream  cudrv.Stream
-	kernels map[string]cudrv.Function
+	device    *cudrv.Device
+	lost      func(error) // nil once it was called
+	modules   []cudrv.Module
+	stream    cudrv.Stream
+	kernels   map[string]cudrv.Function
+	cacheType quant.Type
 
 	step    step
 	plan    plan
@@ -46,14 +51,17 @@ type Backend struct {
 	results          *cudrv.Pinned
 	rows             [][]float32
 
-	splitBelow int // see defaultSplitBelow
+	splitBelow int  // see defaultSplitBelow
+	tensor     bool // there are kernels for tensor cores
+	tensorFrom int  // see defaultTensorFrom
 }
 
 var _ model.Ops = (*Backend)(nil)
 
 // fixedKernels are those that do not depend on a weight's format.
 var fixedKernels = []string{
-	"norm_rows", "add_norm_rows", "activate_rows", "pool_rows", "append", "attend_4", "attend_8", "attend_16", "attend_join",
+	"norm_rows", "add_norm_rows", "activate_rows", "pool_rows",
+	"append_f16", "attend_f16_4", "attend_f16_8", "attend_f16_16", "append_q8_0", "attend_q8_0_4", "attend_q8_0_8", "attend_q8_0_16", "attend_join",
 }
 
 // New opens the driver and makes a context on the device. Failures match
@@ -66,7 +74,10 @@ func New(cfg Config) (*Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("device %d: %w", cfg.Device, err)
 	}
-	b := &Backend{device: d, kernels: make(map[string]cudrv.Function), splitBelow: defaultSplitBelow, lost: cfg.Lost}
+	b := &Backend{device: d, kernels: make(map[string]cudrv.Function), splitBelow: defaultSplitBelow, tensorFrom: defaultTensorFrom, lost: cfg.Lost}
+	if b.cacheType = cfg.CacheType; b.cacheType == quant.F32 {
+		b.cacheType = quant.F16
+	}
 	if err := d.Do(b.open); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -75,8 +86,17 @@ func New(cfg Config) (*Backend, error) {
 
 // open runs on the device's thread.
 func (b *Backend) open() (err error) {
-	if b.module, err = cudrv.LoadPTX(kernel.PTX); err != nil {
-		return err
+	b.tensor = b.device.Info().Major >= kernel.TensorMajor
+	images := []string{kernel.PTX}
+	if b.tensor {
+		images = append(images, kernel.TensorPTX)
+	}
+	for _, ptx := range images {
+		m, err := cudrv.LoadPTX(ptx)
+		if err != nil {
+			return err
+		}
+		b.modules = append(b.modules, m)
 	}
 	if b.stream, err = cudrv.NewStream(); err != nil {
 		return err
@@ -94,9 +114,13 @@ func (b *Backend) find(name string) (cudrv.Function, error) {
 	if f, ok := b.kernels[name]; ok {
 		return f, nil
 	}
-	f, err := b.module.Function(name)
-	if err == nil {
-		b.kernels[name] = f
+	var f cudrv.Function
+	var err error
+	for _, m := range b.modules {
+		if f, err = m.Function(name); err == nil {
+			b.kernels[name] = f
+			break
+		}
 	}
 	return f, err
 }

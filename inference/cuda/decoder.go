@@ -37,16 +37,16 @@ func (b *Backend) Project(x model.Tensor, n model.Norm, out ...model.Projection)
 
 // Append rotates q and k, and writes k and v at the step's positions.
 func (b *Backend) Append(c model.Cache, layer int, q, k, v model.Tensor, r model.Rotation) {
-	turn, shape := r.Rope.(*rope), &c.(*cache).shape
+	kv, turn := c.(*cache), r.Rope.(*rope)
+	shape := &kv.shape
 	b.fill(turn)
-	keys, values := c.(*cache).layer(layer)
 	heads := q.Width() / shape.HeadDim
 	halves := 0
 	if turn.order == model.Halves {
 		halves = 1
 	}
-	b.launch(b.kernels["append"], cudrv.Grid{X: b.step.rows, Y: heads + shape.KVHeads, Z: 1, Threads: 32}).
-		ptrs(q.(*tensor).buf.ptr, k.(*tensor).buf.ptr, v.(*tensor).buf.ptr, keys, values, turn.cos, turn.sin, b.step.dev.slots).
+	b.launch(b.kernels["append_"+kv.format.name], cudrv.Grid{X: b.step.rows, Y: heads + shape.KVHeads, Z: 1, Threads: 32}).
+		ptrs(q.(*tensor).buf.ptr, k.(*tensor).buf.ptr, v.(*tensor).buf.ptr).ptrs(kv.layer(layer)...).ptrs(turn.cos, turn.sin, b.step.dev.slots).
 		ptrs(ptrOf(r.QNorm.Gain), ptrOf(r.KNorm.Gain)).floats(r.QNorm.Eps, r.KNorm.Eps).
 		ints(heads, shape.KVHeads, shape.HeadDim, turn.Dim(), halves)
 }

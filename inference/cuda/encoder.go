@@ -27,11 +27,11 @@ func (b *Backend) EmbedTexts(x model.Tensor, e *model.TextEmbedding) {
 func (b *Backend) AttendTexts(dst, q, k, v model.Tensor, a model.Attention) {
 	size := int64(len(b.step.tables)) * model.BlockTokens * int64(a.KVHeads) * int64(a.HeadDim) * 2
 	keys := b.reserve(&b.textKV, 2*size)
-	values := keys + cudrv.Ptr(size)
-	b.launch(b.kernels["append"], cudrv.Grid{X: b.step.rows, Y: a.KVHeads, Z: 1, Threads: 32}).
-		ptrs(0, k.(*tensor).buf.ptr, v.(*tensor).buf.ptr, keys, values, 0, 0, b.step.dev.slots, 0, 0).
+	planes := []cudrv.Ptr{keys, keys + cudrv.Ptr(size)}
+	b.launch(b.kernels["append_"+textCache.name], cudrv.Grid{X: b.step.rows, Y: a.KVHeads, Z: 1, Threads: 32}).
+		ptrs(0, k.(*tensor).buf.ptr, v.(*tensor).buf.ptr).ptrs(planes...).ptrs(0, 0, b.step.dev.slots, 0, 0).
 		floats(0, 0).ints(0, a.KVHeads, a.HeadDim, 0, 0)
-	b.attend(dst.(*tensor), q.(*tensor), keys, values, a)
+	b.attend(dst.(*tensor), q.(*tensor), textCache, planes, a)
 }
 
 // ResidualNorm is x = n(x + W·in + b).

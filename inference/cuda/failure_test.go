@@ -77,6 +77,7 @@ func TestTinyModelAsTheCPU(t *testing.T) {
 		}
 	}
 	inBothOrders(t, func(t *testing.T) {
+		onTensorCores(t)
 		got, err, closing := runTiny(path, testConfig(t))
 		if err != nil || closing != nil {
 			t.Fatal(err, closing)

@@ -23,6 +23,7 @@ type matrix struct {
 	quantized  bool
 	weights    [5]cudrv.Ptr      // codes, d, m, s, ms
 	products   [3]cudrv.Function // for 1, up to 4 and more rows of activations
+	tensor     cudrv.Function    // for many, where the device has tensor cores
 	embed      cudrv.Function
 }
 
@@ -56,6 +57,11 @@ func (b *Backend) LoadMatrix(t quant.Type, rows, cols int, data []byte, _ model.
 func (b *Backend) findFor(m *matrix, name string) (err error) {
 	for i, columns := range []string{"1", "4", "8"} {
 		if m.products[i], err = b.find("product_" + name + "_" + columns); err != nil {
+			return err
+		}
+	}
+	if b.tensor && m.quantized {
+		if m.tensor, err = b.find("product_" + name + "_tensor"); err != nil {
 			return err
 		}
 	}
@@ -130,39 +136,4 @@ func (b *Backend) NewTensor(width int) (model.Tensor, error) {
 func (b *Backend) resize(t *tensor, rows, width int) cudrv.Ptr {
 	t.width = width
 	return b.reserve(&t.buf, 4*int64(rows)*int64(width))
-}
-
-// cache is a paged KV cache: keys, then values, a block of one layer and head holding
-// BlockTokens positions that follow each other.
-type cache struct {
-	shape        model.CacheShape
-	bytes        int64
-	keys, values cudrv.Ptr
-}
-
-func (c *cache) Bytes() int64 { return c.bytes }
-
-// maxHeadDim is the largest head that attention takes: a thread for each dimension.
-const maxHeadDim = 256
-
-// NewCache reserves the whole cache in half precision.
-func (b *Backend) NewCache(s model.CacheShape) (model.Cache, error) {
-	size := 2.0 * float64(s.Layers) * float64(s.Blocks) * model.BlockTokens * float64(s.KVHeads) * float64(s.HeadDim) * 2
-	if s.Layers < 1 || s.Blocks < 1 || s.KVHeads < 1 || s.HeadDim < 1 || size > math.MaxInt/2 || s.Blocks > math.MaxInt32/model.BlockTokens {
-		return nil, fmt.Errorf("%w: KV cache of %d layers × %d blocks × %d heads × %d", ErrLoad, s.Layers, s.Blocks, s.KVHeads, s.HeadDim)
-	}
-	if s.HeadDim > maxHeadDim || s.HeadDim%2 != 0 {
-		return nil, fmt.Errorf("%w: heads of %d dimensions (even, up to %d)", ErrLoad, s.HeadDim, maxHeadDim)
-	}
-	p, err := b.alloc(int64(size))
-	if err != nil {
-		return nil, fmt.Errorf("%w: KV cache: %w", ErrLoad, err)
-	}
-	return &cache{shape: s, bytes: int64(size), keys: p, values: p + cudrv.Ptr(size/2)}, nil
-}
-
-// layer is where the keys and values of a layer begin.
-func (c *cache) layer(l int) (keys, values cudrv.Ptr) {
-	at := cudrv.Ptr(l * c.shape.Blocks * c.shape.KVHeads * model.BlockTokens * c.shape.HeadDim * 2)
-	return c.keys + at, c.values + at
 }

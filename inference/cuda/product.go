@@ -67,19 +67,39 @@ const (
 	columnTile   = 8 // rows of activations of a thread block at the most
 )
 
+// The tile of kernel/tensor.cu, its threads and its shared memory.
+const (
+	tensorRows, tensorColumns = 64, 32
+	tensorThreads             = 256
+	tensorShared              = 4 * 4 * tensorRows * tensorColumns
+)
+
+// defaultTensorFrom is how many rows of activations go to tensor cores: the plain
+// kernels read the weights again for every columnTile rows.
+const defaultTensorFrom = columnTile + 1
+
+// productLaunch chooses the kernel and the shape of a product with n rows of
+// activations.
+func (b *Backend) productLaunch(m *matrix, n int) (cudrv.Function, cudrv.Grid) {
+	if b.tensor && m.quantized && n >= b.tensorFrom {
+		return m.tensor, cudrv.Grid{X: ceil(m.rows, tensorRows), Y: ceil(n, tensorColumns), Z: 1, Threads: tensorThreads, Shared: tensorShared}
+	}
+	variant, columns := 2, columnTile
+	switch {
+	case n == 1:
+		variant, columns = 0, 1
+	case n <= 4:
+		variant, columns = 1, 4
+	}
+	return m.products[variant], cudrv.Grid{X: ceil(m.rows, productWarps), Y: ceil(n, columns), Z: 1, Threads: 32 * productWarps}
+}
+
 // multiply is W·input + b for every row of the input: stored in dst, and added to
 // sum, where they are given. Both have W's rows as their width.
 func (b *Backend) multiply(w model.Linear, dst, sum cudrv.Ptr) {
 	m, in := w.W.(*matrix), &b.input
-	variant, columns := 2, columnTile
-	switch {
-	case in.rows == 1:
-		variant, columns = 0, 1
-	case in.rows <= 4:
-		variant, columns = 1, 4
-	}
-	p := b.launch(m.products[variant], cudrv.Grid{X: ceil(m.rows, productWarps), Y: ceil(in.rows, columns), Z: 1, Threads: 32 * productWarps}).
-		ptrs(m.weights[:]...)
+	f, grid := b.productLaunch(m, in.rows)
+	p := b.launch(f, grid).ptrs(m.weights[:]...)
 	if m.quantized {
 		p.ptrs(in.to[1:]...)
 	} else {

@@ -82,10 +82,13 @@ func runProduct(t *testing.T, b *Backend, m *matrix, x []float32, n int) []float
 }
 
 // A product with a bias, added to what is there, with and without a norm before.
-func TestResidualMatchesPortable(t *testing.T) {
+func TestResidualMatchesPortable(t *testing.T) { checkResidual(t, 3) }
+
+func checkResidual(t *testing.T, n int) {
+	t.Helper()
 	b := newBackend(t)
 	rng := rand.New(rand.NewPCG(3, 4))
-	const rows, cols, n = 70, 64, 3
+	const rows, cols = 70, 64
 	set := kernel.Portable()
 	for _, post := range []bool{false, true} {
 		data := randomWeights(t, rng, quant.Q4_1, rows, cols)

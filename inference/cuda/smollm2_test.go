@@ -11,6 +11,7 @@ import (
 	"ragd/inference/cpu"
 	"ragd/inference/gguf"
 	"ragd/inference/model"
+	"ragd/inference/quant"
 	"ragd/internal/testenv"
 )
 
@@ -53,7 +54,28 @@ var prompts = [][]int32{
 	{1, 4093, 198, 20103, 253, 2430, 563, 253, 4181, 30, 2, 198, 1, 520, 9531, 198},
 }
 
-func TestSmolLM2ContinuesAsTheCPU(t *testing.T) { continuesAsTheCPU(t, smolLM2, prompts, newTokens) }
+// The prompts run on tensor cores, their continuations do not.
+func TestSmolLM2ContinuesAsTheCPU(t *testing.T) {
+	onTensorCores(t)
+	continuesAsTheCPU(t, smolLM2, prompts, newTokens)
+}
+
+// A cache in q8_0 moves the distributions about as little as quantised activations do.
+func TestSmolLM2WithAQ8Cache(t *testing.T) {
+	onTensorCores(t)
+	b := newBackend(t)
+	b.cacheType = quant.Q8_0
+	half, bytes := loadDecoder(t, smolLM2, newBackend(t)), loadDecoder(t, smolLM2, b)
+	p, q := logits(t, half, prompts[0]), logits(t, bytes, prompts[0])
+	kl := 0.0
+	for i := range p {
+		kl += divergence(p[i], q[i]) / float64(len(p))
+	}
+	t.Logf("%d positions: mean KL of the q8_0 cache to the f16 one %.5f", len(p), kl)
+	if !(kl < 0.01) || argmax(p[len(p)-1]) != argmax(q[len(q)-1]) {
+		t.Error("that is too far, or another first token")
+	}
+}
 
 // continuesAsTheCPU says that the device continues prompts as the CPU engine does.
 // Each position is judged on the CPU's own text, also after one that differs, which it

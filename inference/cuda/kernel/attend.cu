@@ -4,26 +4,25 @@
 // chunks and in sections that begin at fixed positions and are joined in order, by the
 // block itself or, where queries are few, by attend_join after blocks took a section
 // each (split-KV). A row's result depends on nothing but the row and what it sees.
-#include "device.cuh"
+#include "cache.cuh"
 
-static const int cache_block = 16, chunk = 64, section_tokens = 256;
+static const int chunk = 64, section_tokens = 256;
 
 #define NEVER __int_as_float(0xff800000) // -infinity
 
 // View is what attention reads: keys and values of one layer, block tables, spans as
 // {first row, rows, position of the first row, offset in the tables}, tiles as {span,
 // first query row of the span}, and the shape.
-struct View {
-	const half_bits *keys, *values;
+template <class C> struct View {
+	C keys, values;
 	const int *tables;
 	int heads, kvheads, dim;
 	float scale, cap;
 	int window, causal;
 
-	// row is where the key or value of a position begins.
+	// row is the row of a position.
 	__device__ __forceinline__ size_t row(const int4 &span, int position, int head) const {
-		size_t block = tables[span.w + position / cache_block];
-		return ((block * kvheads + head) * cache_block + position % cache_block) * dim;
+		return row_of(tables[span.w + position / cache_block], position % cache_block, head, kvheads);
 	}
 
 	// end and begin bound what row r of a span sees.
@@ -44,18 +43,11 @@ template <int TILE> struct Tile {
 };
 
 // scores fills the chunk at base: each thread one position for four query rows.
-template <int TILE> static __device__ __forceinline__ void score_chunk(const View &w, const Tile<TILE> &t, const int4 &span, int head, int first, int group, int base, int hi) {
+template <int TILE, class C> static __device__ __forceinline__ void score_chunk(const View<C> &w, const Tile<TILE> &t, const int4 &span, int head, int first, int group, int base, int hi) {
 	for (int item = threadIdx.x; item < chunk * TILE / 4; item += blockDim.x) {
 		int j = item % chunk, part = item / chunk * 4, position = base + j;
 		float s[4] = {0, 0, 0, 0};
-		if (position < hi) {
-			const half_bits *key = w.keys + w.row(span, position, head);
-#pragma unroll 4
-			for (int e = 0; e < w.dim; e++) {
-				float k = half_to_float(key[e]);
-				for (int i = 0; i < 4; i++) s[i] = fmaf(t.q[e * TILE + part + i], k, s[i]);
-			}
-		}
+		if (position < hi) w.keys.dots(s, w.row(span, position, head), t.q + part, TILE, w.dim);
 		for (int i = 0; i < 4; i++) {
 			int r = (first + part + i) / group;
 			bool seen = position < hi && position < w.end(span, r) && position >= w.begin(span, r);
@@ -87,11 +79,11 @@ template <int TILE> static __device__ __forceinline__ void weigh_chunk(const Til
 }
 
 // accumulate adds the weighted values of a chunk to element e of each query row.
-template <int TILE> static __device__ __forceinline__ void accumulate(float (&acc)[TILE], const View &w, const Tile<TILE> &t, const int4 &span, int head, int base, int hi, int e) {
+template <int TILE, class C> static __device__ __forceinline__ void accumulate(float (&acc)[TILE], const View<C> &w, const Tile<TILE> &t, const int4 &span, int head, int base, int hi, int e) {
 	for (int i = 0; i < TILE; i++) acc[i] *= t.shrink[i];
 #pragma unroll 2
 	for (int j = 0; j < min(chunk, hi - base); j++) {
-		float v = half_to_float(w.values[w.row(span, base + j, head) + e]);
+		float v = w.values.value(w.row(span, base + j, head), e, w.dim);
 		for (int i = 0; i < TILE; i++) acc[i] = fmaf(t.scores[j * TILE + i], v, acc[i]);
 	}
 }
@@ -111,7 +103,7 @@ static __device__ __forceinline__ void join(Running &r, float &total, float top,
 }
 
 // load_queries copies the tile's queries, dimension by dimension.
-template <int TILE> static __device__ __forceinline__ void load_queries(const Tile<TILE> &t, const float *q, const View &w, const int4 &span, int head, int first, int count, int group) {
+template <int TILE, class C> static __device__ __forceinline__ void load_queries(const Tile<TILE> &t, const float *q, const View<C> &w, const int4 &span, int head, int first, int count, int group) {
 	for (int i = threadIdx.x; i < TILE * w.dim; i += blockDim.x) {
 		int r = i / w.dim, p = first + r;
 		size_t at = ((size_t)(span.x + p / group) * w.heads + head * group + p % group) * w.dim + i % w.dim;
@@ -120,7 +112,7 @@ template <int TILE> static __device__ __forceinline__ void load_queries(const Ti
 }
 
 // attend_section runs positions [lo, hi) and leaves maxima and sums in shared memory.
-template <int TILE> static __device__ __forceinline__ void attend_section(float (&acc)[TILE], const View &w, const Tile<TILE> &t, const int4 &span, int head, int first, int group, int lo, int hi) {
+template <int TILE, class C> static __device__ __forceinline__ void attend_section(float (&acc)[TILE], const View<C> &w, const Tile<TILE> &t, const int4 &span, int head, int first, int group, int lo, int hi) {
 	__syncthreads();
 	if (threadIdx.x < TILE) {
 		t.top[threadIdx.x] = NEVER;
@@ -129,15 +121,15 @@ template <int TILE> static __device__ __forceinline__ void attend_section(float 
 	for (int i = 0; i < TILE; i++) acc[i] = 0;
 	for (int base = lo; base < hi; base += chunk) {
 		__syncthreads();
-		score_chunk<TILE>(w, t, span, head, first, group, base, hi);
+		score_chunk(w, t, span, head, first, group, base, hi);
 		__syncthreads();
 		weigh_chunk<TILE>(t);
 		__syncthreads();
-		if ((int)threadIdx.x < w.dim) accumulate<TILE>(acc, w, t, span, head, base, hi, threadIdx.x);
+		if ((int)threadIdx.x < w.dim) accumulate(acc, w, t, span, head, base, hi, threadIdx.x);
 	}
 }
 
-template <int TILE> static __device__ __forceinline__ void attend(float *out, float *partial, const float *q, const View &w, const int4 *spans, const int2 *tiles) {
+template <int TILE, class C> static __device__ __forceinline__ void attend(float *out, float *partial, const float *q, const View<C> &w, const int4 *spans, const int2 *tiles) {
 	DYNAMIC_SHARED(float, memory);
 	Tile<TILE> t = {memory, memory + w.dim * TILE, 0, 0, 0};
 	t.top = t.scores + chunk * TILE;
@@ -155,12 +147,12 @@ template <int TILE> static __device__ __forceinline__ void attend(float *out, fl
 		if ((int)blockIdx.z < section || (int)blockIdx.z > last) return;
 		section = last = blockIdx.z;
 	}
-	load_queries<TILE>(t, q, w, span, head, first, count, group);
+	load_queries(t, q, w, span, head, first, count, group);
 	float acc[TILE], total[TILE] = {};
 	Running r[TILE];
 	for (int i = 0; i < TILE; i++) r[i] = {NEVER, 0.0f};
 	for (; section <= last; section++) {
-		attend_section<TILE>(acc, w, t, span, head, first, group, max(begin, section * section_tokens), min(end, (section + 1) * section_tokens));
+		attend_section(acc, w, t, span, head, first, group, max(begin, section * section_tokens), min(end, (section + 1) * section_tokens));
 		if (!split)
 			for (int i = 0; i < TILE; i++) join(r[i], total[i], t.top[i], t.sum[i], acc[i]);
 	}
@@ -185,16 +177,20 @@ template <int TILE> static __device__ __forceinline__ void attend(float *out, fl
 // tile goes over its sections itself and the result goes to out; with more, each takes
 // the section of its number and leaves it in partial as {maximum, sum, values}. A block
 // has at least dim threads, in whole warps.
-#define ATTEND(tile)                                                                                                                                                                                                                  \
-	extern "C" __global__ void attend_##tile(float *out, float *partial, const float *q, const half_bits *keys, const half_bits *values, const int *tables, const int4 *spans, const int2 *tiles, int heads, int kvheads, int dim, float scale, float cap, int window, int causal) { \
-		View w = {keys, values, tables, heads, kvheads, dim, scale, cap, window, causal};                                                                                                                                              \
-		attend<tile>(out, partial, q, w, spans, tiles);                                                                                                                                                                                \
-	}                                                                                                                                                                                                                                  \
-	EXPORT(attend_##tile)
+#define ATTEND(tile, name, Rows, CACHE)                                                                                   \
+	extern "C" __global__ void attend_##name##_##tile(float *out, float *partial, const float *q, CACHE##_CACHE_PARAMS, ATTEND_PARAMS) { \
+		View<Rows> w = {CACHE##_KEYS, CACHE##_VALUES, tables, heads, kvheads, dim, scale, cap, window, causal};              \
+		attend<tile>(out, partial, q, w, spans, tiles);                                                                     \
+	}                                                                                                                       \
+	EXPORT(attend_##name##_##tile)
+#define ATTEND_PARAMS const int *tables, const int4 *spans, const int2 *tiles, int heads, int kvheads, int dim, float scale, float cap, int window, int causal
 
-ATTEND(4)
-ATTEND(8)
-ATTEND(16)
+ATTEND(4, f16, HalfRows, HALF)
+ATTEND(8, f16, HalfRows, HALF)
+ATTEND(16, f16, HalfRows, HALF)
+ATTEND(4, q8_0, ByteRows, BYTE)
+ATTEND(8, q8_0, ByteRows, BYTE)
+ATTEND(16, q8_0, ByteRows, BYTE)
 
 // attend_join adds the sections of a row (x) and head (y) in order. ends holds, for
 // every row, the position after the last one it sees.

@@ -52,6 +52,16 @@ static __device__ __forceinline__ float warp_max(float v) {
 	return v;
 }
 
+// lane_sum adds the lanes: those that are 8 apart one after the other, then these
+// eight as a tree. Lanes 0 to 7 get the result.
+static __device__ __forceinline__ float lane_sum(float v) {
+	float sum = v + __shfl_down_sync(all_lanes, v, 8);
+	sum += __shfl_down_sync(all_lanes, v, 16);
+	sum += __shfl_down_sync(all_lanes, v, 24);
+	for (int d = 4; d > 0; d /= 2) sum += __shfl_xor_sync(all_lanes, sum, d);
+	return sum;
+}
+
 // group_max and group_sum reduce over groups of eight lanes.
 static __device__ __forceinline__ unsigned group_max(unsigned v) {
 	for (int d = 4; d > 0; d /= 2) v = max(v, __shfl_xor_sync(all_lanes, v, d));
@@ -62,6 +72,23 @@ static __device__ __forceinline__ int group_sum(int v) {
 	for (int d = 4; d > 0; d /= 2) v += __shfl_xor_sync(all_lanes, v, d);
 	return v;
 }
+
+// mma_k32 and mma_k16 add the product of 16 × 32 (16 × 16) and 32 × 8 (16 × 8) signed
+// bytes to 16 × 8 integers that a warp holds as fragments (PTX ISA, "Matrix Fragments for
+// mma.m16n8k32" and "mma.m16n8k16"). All lanes have to call.
+#if __CUDA_ARCH__ >= 800
+static __device__ __forceinline__ void mma_k32(int (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+	asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+		: "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
+		: "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
+}
+
+static __device__ __forceinline__ void mma_k16(int (&c)[4], unsigned a0, unsigned a1, unsigned b) {
+	asm("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+		: "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
+		: "r"(a0), "r"(a1), "r"(b));
+}
+#endif
 
 #endif
 

@@ -1,8 +1,7 @@
 // Package kernel holds the device's kernels: CUDA C++ sources, and the PTX they
 // compile to, which is committed so that nobody needs a compiler to build ragd.
-// One PTX for compute capability 7.0 serves every later device: the driver compiles
-// it for the device at hand.
+// kernels.ptx, for compute capability 7.0, serves every later device, too: the driver
+// compiles it for the device at hand. tensor.ptx, for 8.0, comes on top where it runs.
 //
-// `make generate-cuda` rewrites kernels.ptx, `make test-cuda` compares it byte for
-// byte.
+// `make generate-cuda` rewrites both, `make test-cuda` compares them byte for byte.
 package kernel

@@ -31,7 +31,7 @@ enum Min { NO_MIN, MIN_OF_D, MIN_M };
 // Format is a quantised format: bits of a code, the kind of min, and the number of
 // integer scales of a block.
 template <int BITS, int MIN, int SCALES> struct Format {
-	static const int bits = BITS;
+	static const int bits = BITS, scales = SCALES;
 
 	static __device__ __forceinline__ Scale scale(const Weights &w, size_t block) {
 		size_t header = SCALES ? block / 8 : block;

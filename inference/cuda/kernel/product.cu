@@ -1,25 +1,12 @@
 // Products of a weight matrix with rows of activations. A warp computes one weight
 // row for up to COLUMNS rows of activations; its lanes take the blocks of 32 columns
-// in turn and are summed as a tree. That order is the same for any number of rows, so
-// a result does not depend on what else is in the batch; many rows are tiles along y.
+// in turn and are summed as lane_sum does. That order is the same for any number of
+// rows, so a result does not depend on what else is in the batch; many rows are tiles
+// along y, or go to tensor cores (tensor.cu), in the same order.
 #include "format.cuh"
-#include "quantize.cuh"
+#include "output.cuh"
 
 static const int warps = 4; // weight rows of a block
-
-// Output is where a product goes: to out, and added to sum, where those are given.
-struct Output {
-	const float *bias;
-	float *out, *sum;
-	int stride;
-
-	__device__ __forceinline__ void put(int column, int row, float v) const {
-		if (bias) v += bias[row];
-		size_t at = (size_t)column * stride + row;
-		if (out) out[at] = v;
-		if (sum) sum[at] += v;
-	}
-};
 
 // finish sums the lanes; lane c stores column c.
 template <int COLUMNS> static __device__ __forceinline__ void finish(const float (&acc)[COLUMNS], const Output &o, int row, int first, int n) {
@@ -27,7 +14,7 @@ template <int COLUMNS> static __device__ __forceinline__ void finish(const float
 	float mine = 0;
 #pragma unroll
 	for (int c = 0; c < COLUMNS; c++) {
-		float v = first + c < n ? warp_sum(acc[c]) : 0.0f;
+		float v = first + c < n ? lane_sum(acc[c]) : 0.0f;
 		if (lane == c) mine = v;
 	}
 	if (lane < COLUMNS && first + lane < n) o.put(first + lane, row, mine);
@@ -73,8 +60,6 @@ template <class F, int COLUMNS> static __device__ __forceinline__ void multiply_
 	}
 	finish(acc, o, row, first, n);
 }
-
-#define OUTPUT_PARAMS const float *bias, float *out, float *sum, int stride, int rows, int cols, int n
 
 #define PRODUCT(name, format, columns)                                                                                                            \
 	extern "C" __global__ void product_##name##_##columns(WEIGHTS_PARAMS, const uint4 *q, const float *qd, const float *qs, OUTPUT_PARAMS) {       \

@@ -8,8 +8,12 @@ here=$(dirname "$0")
 dir=$1
 shift
 for arch in "$@"; do
-	"$here/nvrtc.sh" "$dir" "$here/../kernel/kernels.cu" "$dir/check_$arch.cubin" -cubin "$arch" --ptxas-options=-v 2>"$dir/check_$arch.log" ||
-		{ cat "$dir/check_$arch.log" >&2; exit 1; }
+	for source in kernels tensor; do
+		[ $source = kernels ] || [ "${arch#sm_}" -ge 80 ] || continue
+		"$here/nvrtc.sh" "$dir" "$here/../kernel/$source.cu" "$dir/check_$arch.cubin" -cubin "$arch" --ptxas-options=-v 2>"$dir/check_$source.log" ||
+			{ cat "$dir/check_$source.log" >&2; exit 1; }
+		cat "$dir/check_$source.log"
+	done >"$dir/check_$arch.log"
 	awk -v arch="$arch" '
 		/Function properties for/ { name = $NF }
 		/bytes spill stores/ { match($0, /[0-9]+ bytes spill stores/); spilled = substr($0, RSTART) + 0 }

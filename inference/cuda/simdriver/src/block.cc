@@ -77,6 +77,7 @@ struct Warp {
 	unsigned lanes = 0, arrived = 0, phase = 0;
 	int kind = 0;
 	uint32_t slots[2][32];
+	Words words[2][32];
 };
 
 // Worker runs blocks one after the other on its own thread of the system.
@@ -223,6 +224,15 @@ const uint32_t *meet(Meeting kind, uint32_t value) {
 	}
 	while (p.phase == phase) w->yield();
 	return slots;
+}
+
+const Words *meet_words(Meeting kind, const uint32_t *words, size_t count) {
+	unsigned x = now->thread.x;
+	Warp &p = worker->warps[x / 32];
+	const Words *all = p.words[p.phase % 2];
+	memcpy(p.words[p.phase % 2][x % 32], words, 4 * count);
+	meet(kind, 0);
+	return all;
 }
 
 static bool reversed() {

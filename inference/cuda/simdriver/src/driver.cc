@@ -2,6 +2,7 @@
 // environment:
 //
 //	RAGD_SIM_MEMORY   bytes of the device (4 GiB)
+//	RAGD_SIM_CAPABILITY  compute capability, such as "8.0" (7.0)
 //	RAGD_SIM_THREADS  threads that run blocks (one a CPU)
 //	RAGD_SIM_ORDER    "reverse" starts the threads of a block from the last
 //	RAGD_SIM_FAIL     "cuMemAlloc:3:2": the third call of it since the value was set
@@ -53,6 +54,12 @@ CUresult enter(const char *name, bool context) {
 	return current->broken;
 }
 
+int capability() {
+	int major = 7, minor = 0;
+	if (const char *c = getenv("RAGD_SIM_CAPABILITY")) sscanf(c, "%d.%d", &major, &minor);
+	return 10 * major + minor;
+}
+
 static void destroy(CUcontext c) {
 	while (!c->memory.empty()) release(c, c->memory.begin()->first);
 	for (CUstream s : c->streams) delete s;
@@ -102,8 +109,8 @@ CUresult cuDeviceTotalMem(size_t *bytes, CUdevice) {
 
 CUresult cuDeviceGetAttribute(int *v, CUdevice_attribute a, CUdevice) {
 	switch (a) {
-	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *v = 7; break;
-	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *v = 0; break;
+	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *v = sim::capability() / 10; break;
+	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *v = sim::capability() % 10; break;
 	default: return CUDA_ERROR_INVALID_VALUE;
 	}
 	return CUDA_SUCCESS;

@@ -29,6 +29,9 @@ static bool fits(const Kernel *k, const std::vector<size_t> &sizes) {
 CUresult load(CUmodule m, const char *ptx, std::string &complaint) {
 	std::string text = ptx;
 	if (text.find(".version") == std::string::npos) return complaint = "no PTX", CUDA_ERROR_INVALID_PTX;
+	size_t target = text.find(".target sm_");
+	if (target == std::string::npos) return complaint = "no target", CUDA_ERROR_INVALID_PTX;
+	if (atoi(text.c_str() + target + strlen(".target sm_")) > capability()) return complaint = "compiled for a later device", CUDA_ERROR_NO_BINARY_FOR_GPU;
 	static const std::regex parameter("\\.param\\s+\\.(\\w+)\\s+\\w+");
 	for (size_t at = 0; (at = text.find(".entry ", at)) != std::string::npos;) {
 		at += strlen(".entry ");

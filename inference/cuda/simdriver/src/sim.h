@@ -14,6 +14,7 @@
 #define __global__
 #define __device__
 #define __forceinline__ inline __attribute__((always_inline))
+#define __launch_bounds__(threads)
 
 struct uint3_ { unsigned x, y, z; };
 struct alignas(8) int2 { int x, y; };
@@ -27,13 +28,17 @@ namespace sim {
 struct Thread { uint3_ thread, block, block_dim, grid_dim; };
 extern __thread Thread *now __attribute__((tls_model("initial-exec")));
 
-enum Meeting { BARRIER = 1, SUM, MAX, GROUP_MAX, GROUP_SUM };
+enum Meeting { BARRIER = 1, SUM, LANE_SUM, MAX, GROUP_MAX, GROUP_SUM, MMA_K32, MMA_K16 };
 
 // barrier waits for all threads of the block; line tells apart where they wait.
 void barrier(int line);
 // meet gives a warp's 32 values to each of its lanes, which all have to come with
 // the same kind. The values stay until the lane's next meeting.
 const uint32_t *meet(Meeting kind, uint32_t value);
+// Words is what a lane brings to a meeting of more than one value.
+typedef uint32_t Words[6];
+// meet_words is meet for count words a lane.
+const Words *meet_words(Meeting kind, const uint32_t *words, size_t count);
 // shared finds a fixed shared array by its offset; reserve_shared gives out offsets.
 void *shared(size_t offset);
 size_t reserve_shared(size_t size);
@@ -97,13 +102,17 @@ static inline unsigned __float_as_uint(float f) { return sim::as_bits(f); }
 template <class T> static inline T max(T a, T b) { return a > b ? a : b; }
 template <class T> static inline T min(T a, T b) { return a < b ? a : b; }
 
-static inline int dot16(uint4 a, uint4 b) {
-	__m256i x = _mm256_cvtepi8_epi16(_mm_load_si128((const __m128i *)&a)), y = _mm256_cvtepi8_epi16(_mm_load_si128((const __m128i *)&b));
-	__m256i p = _mm256_madd_epi16(x, y);
+// total adds eight integers.
+static inline int total(__m256i p) {
 	__m128i s = _mm_add_epi32(_mm256_castsi256_si128(p), _mm256_extracti128_si256(p, 1));
 	s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0x4e));
 	s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0xb1));
 	return _mm_cvtsi128_si32(s);
+}
+
+static inline int dot16(uint4 a, uint4 b) {
+	__m256i x = _mm256_cvtepi8_epi16(_mm_load_si128((const __m128i *)&a)), y = _mm256_cvtepi8_epi16(_mm_load_si128((const __m128i *)&b));
+	return total(_mm256_madd_epi16(x, y));
 }
 
 // One meeting instead of the butterfly of shuffles, with the same bits: level by
@@ -115,6 +124,59 @@ static inline float warp_sum(float v) {
 	for (int d = 16; d > 0; d /= 2)
 		for (int i = 0; i < d; i++) t[i] += t[i + d];
 	return t[0];
+}
+
+// lane_sum has the bits of the device's.
+static inline float lane_sum(float v) {
+	const uint32_t *slots = sim::meet(sim::LANE_SUM, sim::as_bits(v));
+	float t[8];
+	for (int i = 0; i < 8; i++) t[i] = ((sim::as_float(slots[i]) + sim::as_float(slots[i + 8])) + sim::as_float(slots[i + 16])) + sim::as_float(slots[i + 24]);
+	for (int d = 4; d > 0; d /= 2)
+		for (int i = 0; i < d; i++) t[i] += t[i + d];
+	return t[0];
+}
+
+// The tensor cores. Every lane shows its fragments to the others and computes its own
+// four sums. Where an element lies is as the PTX ISA has it ("Matrix Fragments for
+// mma.m16n8k16" and "mma.m16n8k32" for .s8): with group = lane/4 and t = lane%4,
+//
+//	A  rows group (a0, a2) and group + 8 (a1, a3), columns 4t to 4t+3 (a0, a1) and those
+//	   16 further (a2, a3; not for k16)
+//	B  column group, rows 4t to 4t+3 (b0) and those 16 further (b1; not for k16)
+//	C  rows group (c0, c1) and group + 8 (c2, c3), columns 2t (c0, c2) and 2t+1 (c1, c3)
+namespace sim {
+
+// gather is 16 bytes of a row of A or a column of B, as 16-bit integers: word says which
+// of the words of the four lanes has them.
+static inline __m256i gather(const Words *lanes, int group, int word) {
+	alignas(16) uint32_t v[4];
+	for (int t = 0; t < 4; t++) v[t] = lanes[4 * group + t][word];
+	return _mm256_cvtepi8_epi16(_mm_load_si128((const __m128i *)v));
+}
+
+// mma adds to c; a lane's words are A's (two for each half of the columns), then B's.
+static inline void mma(int (&c)[4], const Words *lanes, int lane, int halves) {
+	int group = lane / 4, t = lane % 4;
+	for (int half = 0; half < halves; half++) {
+		__m256i rows[2], columns[2];
+		for (int i = 0; i < 2; i++) {
+			rows[i] = gather(lanes, group, 2 * half + i);
+			columns[i] = gather(lanes, 2 * t + i, 2 * halves + half);
+		}
+		for (int i = 0; i < 4; i++) c[i] += total(_mm256_madd_epi16(rows[i / 2], columns[i % 2]));
+	}
+}
+
+} // namespace sim
+
+static inline void mma_k32(int (&c)[4], const unsigned (&a)[4], const unsigned (&b)[2]) {
+	const uint32_t words[6] = {a[0], a[1], a[2], a[3], b[0], b[1]};
+	sim::mma(c, sim::meet_words(sim::MMA_K32, words, 6), threadIdx.x % 32, 2);
+}
+
+static inline void mma_k16(int (&c)[4], unsigned a0, unsigned a1, unsigned b) {
+	const uint32_t words[3] = {a0, a1, b};
+	sim::mma(c, sim::meet_words(sim::MMA_K16, words, 3), threadIdx.x % 32, 1);
 }
 
 static inline float warp_max(float v) {

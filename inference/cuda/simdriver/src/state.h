@@ -72,6 +72,8 @@ CUresult release(CUcontext c, CUdeviceptr p);
 bool inside(CUcontext c, CUdeviceptr p, size_t size);
 bool pinned(const void *p, size_t size);
 size_t total_memory();
+// capability is the compute capability: 80 for 8.0.
+int capability();
 size_t used_memory();
 
 // load makes the functions of a PTX module, each of which has to be compiled for the
