@@ -70,6 +70,16 @@ type RevisionProgress struct {
 	Done, Of   int64 // chunks
 	Tokens     int
 	Elapsed    time.Duration
+	began      int64 // what was done before this run
+}
+
+// Left guesses the time that is left, "…" before anything is done.
+func (p RevisionProgress) Left() string {
+	if p.Done <= p.began {
+		return "…"
+	}
+	rest := float64(p.Of-p.Done) / float64(p.Done-p.began)
+	return time.Duration(p.Elapsed.Seconds() * rest * float64(time.Second)).Round(time.Second).String()
 }
 
 // revisedChunks are embedded and stored together: what an interruption loses.
@@ -112,11 +122,16 @@ type revision struct {
 	c        Revising
 	encoder  encoder
 	started  time.Time
+	began    int64 // chunks that an earlier run did
 	done, of int64
 	report   RevisionReport
 }
 
 func (v *revision) all(ctx context.Context) error {
+	var err error
+	if v.began, _, err = v.c.Count(ctx); err != nil {
+		return fmt.Errorf("reembed %s: %w", v.report.Collection, err)
+	}
 	for !v.report.Switched {
 		if err := v.round(ctx); err != nil {
 			return fmt.Errorf("reembed %s: %w", v.report.Collection, err)
@@ -235,5 +250,5 @@ func (v *revision) fail(s Stale, err error) {
 
 func (v *revision) embedded(tokens int) {
 	v.report.Tokens += tokens
-	v.observe(RevisionProgress{Collection: v.report.Collection, Done: v.done, Of: v.of, Tokens: v.report.Tokens, Elapsed: time.Since(v.started)})
+	v.observe(RevisionProgress{Collection: v.report.Collection, Done: v.done, Of: v.of, Tokens: v.report.Tokens, Elapsed: time.Since(v.started), began: v.began})
 }

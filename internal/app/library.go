@@ -86,6 +86,9 @@ func (a *App) pipeline(ctx context.Context, req httpapi.IngestRequest, progress 
 	if collection == "" {
 		collection = "default"
 	}
+	if err := a.checkModel(ctx, collection); err != nil {
+		return nil, err
+	}
 	cfg := ingest.DefaultConfig(collection)
 	cfg.Prune = req.Prune
 	cfg.Sentences = ingest.SentenceMode(a.cfg.Ingest.Sentences)
