@@ -11,13 +11,14 @@ import (
 // Stage is one part of a request's time.
 type Stage uint8
 
-// The stages of DESIGN §5. Embed, Dense, Lexical and Fuse lie inside Retrieval;
+// The stages of DESIGN §5. Rewrite, Embed, Dense, Lexical and Fuse lie inside Retrieval;
 // the others are disjoint.
 const (
 	StageEmbed Stage = iota
 	StageDense
 	StageLexical
 	StageFuse
+	StageRewrite
 	StageRetrieval
 	StageRerank
 	StagePack
@@ -29,7 +30,7 @@ const (
 )
 
 var stageNames = [stages]string{
-	"embed", "dense", "lexical", "fuse", "retrieval", "rerank", "pack", "render", "queue", "prefill", "decode",
+	"embed", "dense", "lexical", "fuse", "rewrite", "retrieval", "rerank", "pack", "render", "queue", "prefill", "decode",
 }
 
 // String is the stage's name in spans, metrics and JSON.
@@ -87,6 +88,7 @@ type timingsJSON struct {
 	Dense     float64  `json:"dense_ms"`
 	Lexical   float64  `json:"lexical_ms"`
 	Fuse      float64  `json:"fuse_ms"`
+	Rewrite   float64  `json:"rewrite_ms"`
 	Retrieval float64  `json:"retrieval_ms"`
 	Rerank    float64  `json:"rerank_ms"`
 	Pack      float64  `json:"pack_ms"`
@@ -105,7 +107,7 @@ type timingsJSON struct {
 func (t Timings) MarshalJSON() ([]byte, error) {
 	return json.Marshal(timingsJSON{
 		Embed: ms(t.stage[StageEmbed]), Dense: ms(t.stage[StageDense]), Lexical: ms(t.stage[StageLexical]),
-		Fuse: ms(t.stage[StageFuse]), Retrieval: ms(t.stage[StageRetrieval]), Rerank: ms(t.stage[StageRerank]),
+		Fuse: ms(t.stage[StageFuse]), Rewrite: ms(t.stage[StageRewrite]), Retrieval: ms(t.stage[StageRetrieval]), Rerank: ms(t.stage[StageRerank]),
 		Pack: ms(t.stage[StagePack]), Render: ms(t.stage[StageRender]), Queue: ms(t.stage[StageQueue]),
 		Prefill: ms(t.stage[StagePrefill]), LLMTTFT: msOrNil(t.LLMTTFT), TTFT: msOrNil(t.TTFT),
 		Decode: ms(t.stage[StageDecode]), TPOT: msOrNil(t.TPOT), Total: ms(t.Total), Other: ms(t.Other()),
@@ -119,7 +121,7 @@ func (t *Timings) UnmarshalJSON(data []byte) error {
 		return fmt.Errorf("timings: %w", err)
 	}
 	t.stage = [stages]time.Duration{
-		fromMS(j.Embed), fromMS(j.Dense), fromMS(j.Lexical), fromMS(j.Fuse), fromMS(j.Retrieval), fromMS(j.Rerank),
+		fromMS(j.Embed), fromMS(j.Dense), fromMS(j.Lexical), fromMS(j.Fuse), fromMS(j.Rewrite), fromMS(j.Retrieval), fromMS(j.Rerank),
 		fromMS(j.Pack), fromMS(j.Render), fromMS(j.Queue), fromMS(j.Prefill), fromMS(j.Decode),
 	}
 	t.Total = fromMS(j.Total)

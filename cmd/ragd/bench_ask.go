@@ -10,6 +10,8 @@ import (
 
 	"ragd/internal/answer"
 	"ragd/internal/bench"
+	"ragd/prompt/budget"
+	"ragd/telemetry"
 )
 
 // askBench are the flags of bench ask.
@@ -20,6 +22,8 @@ type askBench struct {
 	rates            []float64
 	saturate         bool
 	ttftBudget       int
+	maxChunks        int
+	detail           string
 	svg, html        string
 	peer             peerFlags
 }
@@ -53,6 +57,8 @@ func newBenchAsk(o *options) *cobra.Command {
 	f.BoolVar(&b.saturate, "saturate", false, "double --rate until answers come slower than questions")
 	f.Float64Var(&b.run.Within, "within", 0, "milliseconds in which the first token of a good answer comes (default any)")
 	f.IntVar(&b.ttftBudget, "ttft-budget", 0, "ask for a first token within so many milliseconds and report how it was kept; implies --mode generate")
+	f.IntVar(&b.maxChunks, "max-chunks", 0, "chunks to present at the most (default from the settings)")
+	f.StringVar(&b.detail, "detail", "", "with --ttft-budget: auto, chunks or sentences")
 	f.Uint64Var(&b.run.Seed, "seed", 1, "seed of the order and the moments")
 	f.StringVar(&b.svg, "svg", "", "write a picture of input tokens against time to first token to a file")
 	f.StringVar(&b.html, "html", "", "write a report with tables and pictures to a file")
@@ -129,7 +135,10 @@ func (b *askBench) load(cmd *cobra.Command, o *options, backend asker) error {
 func (b *askBench) once(ctx context.Context, backend asker, question string) (bench.Asked, error) {
 	req := answer.Request{Question: question, Collection: b.collection, AnswerMode: b.mode}
 	if b.ttftBudget > 0 {
-		req.Budget = &answer.Budget{TTFTMS: &b.ttftBudget}
+		req.Budget = &answer.Budget{TTFTMS: &b.ttftBudget, Detail: answer.Detail(b.detail)}
+	}
+	if b.maxChunks > 0 {
+		req.MaxChunks = &b.maxChunks
 	}
 	res, err := backend.Ask(ctx, req, silent{})
 	if err != nil {
@@ -144,7 +153,31 @@ func (b *askBench) once(ctx context.Context, backend asker, question string) (be
 	if t.TTFT > 0 {
 		a.Stages = append(a.Stages, bench.Stage{Name: "ttft", MS: msOf(t.TTFT)})
 	}
+	if b.ttftBudget > 0 {
+		a.Promise = promise(res)
+	}
 	return a, nil
+}
+
+// promise is how the time to first token that was asked for came out; nil when no
+// model ran.
+func promise(res *answer.Result) *bench.Promise {
+	f := res.FirstToken
+	if f == nil {
+		return nil
+	}
+	p := &bench.Promise{Asked: f.AskedMS, Predicted: f.PredictedMS, Observed: f.ObservedMS}
+	if fresh := res.Usage.InputTokens - res.Usage.CachedTokens; fresh > 0 {
+		p.PerToken = msOf(res.Timings.Stage(telemetry.StagePrefill)) / float64(fresh)
+	}
+	for _, d := range res.Usage.Ledger.Dropped {
+		if d.Reason == budget.OverTTFT {
+			p.Dropped = append(p.Dropped, d.Tokens)
+		}
+	}
+	// With one chunk left of several it may have been more than the time allows.
+	p.Fixed = len(res.Usage.Ledger.Evidence) == 1 && len(p.Dropped) > 0 && f.PredictedMS > f.AskedMS
+	return p
 }
 
 func msOf(d time.Duration) float64 { return float64(d) / 1e6 }

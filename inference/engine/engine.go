@@ -97,6 +97,7 @@ type Engine struct {
 	fair    schedule.Fair
 	stats   Stats
 	pace    pace
+	outlook outlook
 
 	loop loop
 }

@@ -131,6 +131,7 @@ func (e *Engine) start(s *sequence) {
 // holds the lock.
 func (e *Engine) end(s *sequence, rest string, last Event) {
 	e.stats.OutputTokens += int64(len(s.tokens) - s.prompt)
+	e.outlook.ended(len(s.tokens)-s.prompt, s.accepted)
 	e.stats.DraftedTokens += int64(s.drafted)
 	e.stats.AcceptedTokens += int64(s.accepted)
 	e.loop.pool.Release(s.table)
@@ -176,7 +177,7 @@ func (e *Engine) guarded() (err error) {
 func (e *Engine) forward() error {
 	want := e.compose()
 	began := time.Now()
-	rows, err := e.dec.Forward(e.loop.batch)
+	rows, err := e.watched()
 	if err != nil {
 		return fmt.Errorf("decoder: %w", err)
 	}

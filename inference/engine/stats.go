@@ -120,6 +120,7 @@ func (e *Engine) measure() {
 		e.pace.prompt += max(0, s.prompt-s.done)
 		e.pace.answer += s.left()
 	}
+	e.outlook.running = e.jobs(e.outlook.running[:0])
 	pool := e.loop.pool
 	e.stats.BlocksUsed, e.stats.BlocksFree, e.stats.BlocksCached = pool.InUse(), pool.Free(), pool.Cached()
 }

@@ -2,6 +2,7 @@ package kvcache
 
 import (
 	"hash/maphash"
+	"sync"
 
 	"ragd/inference/model"
 )
@@ -15,8 +16,12 @@ type Config struct {
 	NoPrefix bool
 }
 
-// Pool gives out blocks and finds prefixes. It belongs to one goroutine.
+// Pool gives out blocks and finds prefixes. It belongs to one goroutine, but others
+// may ask for Warm.
 type Pool struct {
+	// mu guards the index, what it holds of blocks included, against Warm: the owner
+	// takes it to change the index, others to read it.
+	mu       sync.RWMutex
 	noPrefix bool
 	hash     hashFunc
 	blocks   []block

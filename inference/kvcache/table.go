@@ -44,6 +44,8 @@ func (p *Pool) Reserve(tokens []int32, capacity int, salt string) (*Table, bool)
 	if p.Need(tokens, capacity, salt) > p.Free() {
 		return nil, false
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	t := &Table{salt: salt, blocks: make([]int32, 0, BlocksOf(capacity))}
 	p.prefix(tokens, salt, func(id int32) {
 		p.share(id)
@@ -61,12 +63,27 @@ func (p *Pool) Reserve(tokens []int32, capacity int, salt string) (*Table, bool)
 	return t, true
 }
 
+// Warm is how many of the first tokens Reserve would take over now. It is safe for
+// concurrent use.
+func (p *Pool) Warm(tokens []int32, salt string) int {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	n := 0
+	p.prefix(tokens, salt, func(int32) { n += model.BlockTokens })
+	return n
+}
+
 // Commit says that the keys and values of tokens, the sequence from its
 // beginning, are in the cache. Blocks that became full enter the index.
 func (p *Pool) Commit(t *Table, tokens []int32) {
 	if p.noPrefix {
 		return
 	}
+	if (t.indexed+1)*model.BlockTokens > len(tokens) {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for end := (t.indexed + 1) * model.BlockTokens; end <= len(tokens); end += model.BlockTokens {
 		content := tokens[end-model.BlockTokens : end]
 		parent := none

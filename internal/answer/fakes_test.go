@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -82,6 +83,12 @@ type fakeGenerator struct {
 	// block keeps it running until the caller is gone.
 	block bool
 
+	// rewriting is what a follow-up question is rewritten as, and rewriteErr how that
+	// fails; first is what that call was given.
+	rewriting  string
+	rewriteErr error
+	first      *Generation
+
 	got Generation
 }
 
@@ -89,6 +96,12 @@ func (g *fakeGenerator) Model() ModelInfo { return g.info }
 func (g *fakeGenerator) Pace() Pace       { return Pace{Prefill: 1000} }
 
 func (g *fakeGenerator) Generate(ctx context.Context, req Generation, emit func(Event)) (Generated, error) {
+	if slices.Equal(req.Stop, rewriteStop) {
+		g.first = &req
+		emit(Event{Queued: true, Position: 1})
+		emit(Event{Text: g.rewriting})
+		return Generated{FinishReason: "stop", OutputTokens: 5, CachedTokens: 16}, g.rewriteErr
+	}
 	g.got = req
 	out := Generated{FinishReason: "stop", OutputTokens: len(g.pieces)}
 	out.Times.Submitted = time.Now()

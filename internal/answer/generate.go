@@ -54,6 +54,7 @@ func (a *asking) unsure(gen Generated) bool {
 // answer, in bytes.
 func (a *asking) generate(ctx context.Context, mode string) (gen Generated, offset int, err error) {
 	began := false
+	a.predict(ctx)
 	gen, err = a.Generator.Generate(ctx, Generation{
 		Tokens: a.tokens, MaxTokens: a.answerTokens(), Sampling: a.sampling(), Stop: a.req.sampling().Stop,
 		Confidence: a.doubtful(mode),
@@ -75,6 +76,7 @@ func (a *asking) generate(ctx context.Context, mode string) (gen Generated, offs
 	})
 	a.submitted, a.machine = !gen.Times.Scheduled.IsZero(), gen.Machine
 	a.rec.Generation(ctx, gen.Times, time.Now())
+	a.judge(gen.Times)
 	return gen, offset, err
 }
 
@@ -170,6 +172,5 @@ func (a *asking) finish() {
 func (a *asking) explain() {
 	a.res.Explain = &Explain{
 		Prompt: []ExplainPart{}, Candidates: a.candidates(), Rerank: a.reranked, Language: language(a.req.Question),
-		PredictedTTFTMS: float64(a.Generator.Pace().predict(a.res.Usage.InputTokens)) / 1e6,
 	}
 }

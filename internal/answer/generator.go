@@ -89,13 +89,14 @@ type Pace struct {
 	Wait time.Duration
 }
 
-// within is how many prompt tokens can be read in d; 0, no limit, while nothing
-// is known.
-func (p Pace) within(d time.Duration) int {
-	if p.Prefill == 0 {
-		return 0
-	}
-	return max(1, int(p.Prefill*(d-p.Wait).Seconds()))
+// Forecaster is a Generator that knows how it shares its time, and what it has of a
+// prompt already. Of any other, Pace serves.
+type Forecaster interface {
+	// FirstToken is how long a prompt submitted now takes to its first token, when its
+	// first warm tokens are in the cache; 0 while nothing was measured.
+	FirstToken(prompt, warm int) time.Duration
+	// Warm is how many of the first tokens are in the cache, for the tenant of ctx.
+	Warm(ctx context.Context, tokens []int32) int
 }
 
 // predict is how long it takes until a prompt of n tokens is read.

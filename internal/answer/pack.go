@@ -50,10 +50,10 @@ func (a *asking) measure(ctx context.Context) (err error) {
 		}
 	}
 	a.history = prompt.Turns(utterances(a.req.History))
-	if a.costs, err = a.skeleton(); err != nil {
+	if a.costs, err = a.bones(); err != nil {
 		return err
 	}
-	_, err = budget.Pack(a.problem(nil, time.Time{}))
+	_, err = budget.Pack(a.problem(ctx, nil, time.Time{}))
 	return overBudget(err)
 }
 
@@ -73,10 +73,12 @@ func overBudget(err error) error {
 	return err
 }
 
-// skeleton renders the prompt with a stand-in for the evidence, once without and
+// standIn is an item of evidence before any is chosen.
+var standIn = prompt.Item{Marker: 1, Text: "-"}
+
+// bones renders the prompt with a stand-in for the evidence, once without and
 // once with the history, and counts each component.
-func (a *asking) skeleton() (costs, error) {
-	standIn := prompt.Item{Marker: 1, Text: "-"}
+func (a *asking) bones() (costs, error) {
 	c := a.composition(nil)
 	c.Evidence = []prompt.Item{standIn}
 	bare, err := a.count(c)
@@ -127,12 +129,12 @@ func (a *asking) composition(history []prompt.Turn) prompt.Composition {
 	return c
 }
 
-func (a *asking) count(c prompt.Composition) (map[prompt.Part]int, error) {
+func (a *asking) count(c prompt.Composition) (parts map[prompt.Part]int, err error) {
 	segments, err := a.segments(c)
 	if err != nil {
 		return nil, err
 	}
-	_, parts := a.tokenize(segments)
+	a.skeleton, parts = a.tokenize(segments)
 	return parts, nil
 }
 
@@ -160,9 +162,13 @@ func (a *asking) pack(ctx context.Context) (err error) {
 	_, end := a.rec.Begin(ctx, telemetry.StagePack, "")
 	defer func() { end(err) }()
 	views := a.views()
-	a.plan, err = budget.Pack(a.problem(views, time.Now()))
-	if err == nil && a.plan.Truncate != nil {
-		a.plan, err = a.repack(views, *a.plan.Truncate)
+	in := a.problem(ctx, views, time.Now())
+	a.plan, err = budget.Pack(in)
+	switch {
+	case err == nil && a.late():
+		a.plan, err = a.hurry(in)
+	case err == nil && a.plan.Truncate != nil:
+		a.plan, err = a.repack(ctx, views, *a.plan.Truncate)
 	}
 	if err != nil {
 		return overBudget(err)
@@ -174,7 +180,7 @@ func (a *asking) pack(ctx context.Context) (err error) {
 		}
 		a.view = append(a.view, v.chosen)
 	}
-	return nil
+	return a.warmest(ctx)
 }
 
 // forms are the two forms in which a hit can be presented.
@@ -217,7 +223,7 @@ func (a *asking) detail() budget.Detail {
 
 // problem states the packing problem. now is the zero time before the search:
 // then nothing is known about the time left.
-func (a *asking) problem(views []forms, now time.Time) budget.Input {
+func (a *asking) problem(ctx context.Context, views []forms, now time.Time) budget.Input {
 	b := a.req.budget()
 	in := budget.Input{
 		Fixed: a.costs.fixed, History: a.costs.turns, Detail: a.detail(),
@@ -227,7 +233,7 @@ func (a *asking) problem(views []forms, now time.Time) budget.Input {
 		},
 	}
 	if b.TTFTMS != nil && !now.IsZero() {
-		in.Limits.TTFTTokens = a.Generator.Pace().within(time.Duration(*b.TTFTMS)*time.Millisecond - a.rec.Age())
+		in.Limits.TTFTTokens = a.within(ctx, time.Duration(*b.TTFTMS)*time.Millisecond-now.Sub(a.received))
 	}
 	fence := 0
 	for _, f := range views {
@@ -280,14 +286,14 @@ func (a *asking) pieceTokens(it prompt.Item, kind prompt.Kind) int {
 
 // repack cuts the only evidence at a sentence so that it fits, marks it, and
 // packs again. When not even one sentence fits, the first plan stands.
-func (a *asking) repack(views []forms, cut budget.Cut) (*budget.Plan, error) {
+func (a *asking) repack(ctx context.Context, views []forms, cut budget.Cut) (*budget.Plan, error) {
 	f := &views[cut.Index]
 	text := a.fit(f.chosen.hit, cut.Room)
 	if text == "" {
 		return a.plan, nil
 	}
 	f.chosen.text, f.chosen.truncated, f.short = text, true, ""
-	return budget.Pack(a.problem(views, time.Now()))
+	return budget.Pack(a.problem(ctx, views, time.Now()))
 }
 
 // fit is the longest run of whole sentences from the start of a chunk that takes

@@ -28,9 +28,18 @@ type Result struct {
 	Sources         Sources           `json:"sources"`
 	Usage           Usage             `json:"usage"`
 	Timings         telemetry.Timings `json:"timings"`
+	FirstToken      *FirstToken       `json:"first_token,omitempty"`
 	RetrievedChunks int               `json:"retrieved_chunks"`
 	UsedChunks      int               `json:"used_chunks"`
 	Explain         *Explain          `json:"explain,omitempty"`
+}
+
+// FirstToken is when the model's first token was to come and when it came, in
+// milliseconds from the receipt of the question. It is absent when no model ran.
+type FirstToken struct {
+	AskedMS     float64 `json:"asked_ms,omitempty"`     // budget.ttft_ms
+	PredictedMS float64 `json:"predicted_ms,omitempty"` // 0 while no prompt was measured
+	ObservedMS  float64 `json:"observed_ms,omitempty"`
 }
 
 // Citation ties part of the answer to the chunk that supports it.
@@ -79,12 +88,26 @@ type Sources struct {
 
 // Usage is the token ledger and its totals.
 type Usage struct {
-	InputTokens  int           `json:"input_tokens"`
-	OutputTokens int           `json:"output_tokens"`
-	CachedTokens int           `json:"cached_tokens"`
-	Ledger       budget.Ledger `json:"ledger"`
+	InputTokens  int `json:"input_tokens"`
+	OutputTokens int `json:"output_tokens"`
+	CachedTokens int `json:"cached_tokens"`
+	// SavedTokens are those of the cached tokens that the order of the evidence gave.
+	SavedTokens int           `json:"saved_tokens,omitempty"`
+	Ledger      budget.Ledger `json:"ledger"`
 	// Cost is absent where nothing has a price.
 	Cost *cost.Cost `json:"cost,omitempty"`
+	// Rewrite is what the question was searched as, where that is not its own words.
+	Rewrite *Rewrite `json:"rewrite,omitempty"`
+}
+
+// Rewrite is a follow-up question as it was searched for. Its tokens are none of the
+// answer's; its time is part of retrieval.
+type Rewrite struct {
+	Method       string `json:"method"` // model or words
+	Query        string `json:"query"`
+	InputTokens  int    `json:"input_tokens"`
+	OutputTokens int    `json:"output_tokens"`
+	CachedTokens int    `json:"cached_tokens"`
 }
 
 // Explain is added when the request asks for it.
@@ -92,9 +115,7 @@ type Explain struct {
 	Prompt     []ExplainPart `json:"prompt"`
 	Candidates []Candidate   `json:"candidates"`
 	Rerank     rerank.Report `json:"rerank"`
-	// PredictedTTFTMS stands beside timings.ttft_ms; 0 when no rate was known yet.
-	PredictedTTFTMS float64 `json:"predicted_ttft_ms,omitempty"`
-	Language        string  `json:"language"`
+	Language   string        `json:"language"`
 }
 
 // ExplainPart is a run of the rendered prompt.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"ragd/prompt"
 	"ragd/prompt/budget"
@@ -15,11 +16,14 @@ import (
 // asking is one question on its way.
 type asking struct {
 	*Service
-	req  Request
-	rec  *telemetry.Request
-	sink Sink
-	res  *Result
+	req Request
+	rec *telemetry.Request
+	// received is when the request came.
+	received time.Time
+	sink     Sink
+	res      *Result
 
+	search   string // what is searched for: the question, or its rewriting
 	question []float32
 	hits     []retrieve.Hit // as retrieved
 	kept     []retrieve.Hit // worth presenting, best first
@@ -31,6 +35,9 @@ type asking struct {
 	view     []view // presented, in the order of the prompt
 	tokens   []int32
 	scratch  []int32
+	skeleton []int32       // the prompt with a stand-in for the evidence
+	promised time.Duration // predicted from submission to the first token
+	hurried  bool          // the time asked for is too short to read any evidence
 
 	submitted bool    // the engine read the prompt, or began to
 	machine   Machine // its time
@@ -96,6 +103,9 @@ func (a *asking) listRetrieved() {
 func (a *asking) retrieve(ctx context.Context) (q retrieve.Query, err error) {
 	ctx, end := a.rec.Begin(ctx, telemetry.StageRetrieval, a.req.label())
 	defer func() { end(err) }()
+	if a.search, err = a.standalone(ctx); err != nil {
+		return q, err
+	}
 	if a.question, err = a.embed(ctx); err != nil {
 		return q, err
 	}
@@ -119,7 +129,7 @@ func (a *asking) observe(ctx context.Context, p retrieve.Part) (context.Context,
 
 func (a *asking) embed(ctx context.Context) ([]float32, error) {
 	ctx, end := a.rec.Begin(ctx, telemetry.StageEmbed, a.Embedder.Model())
-	v, _, err := a.Embedder.EmbedQuery(ctx, a.req.Question)
+	v, _, err := a.Embedder.EmbedQuery(ctx, a.search)
 	end(err)
 	if err != nil {
 		return nil, fmt.Errorf("embed the question: %w", err)
@@ -129,7 +139,7 @@ func (a *asking) embed(ctx context.Context) ([]float32, error) {
 
 func (a *asking) query() retrieve.Query {
 	q := retrieve.Query{
-		Text: a.req.Question, Vector: a.question, Model: a.Embedder.Model(),
+		Text: a.search, Vector: a.question, Model: a.Embedder.Model(),
 		Collections: a.req.names(), Limit: or(a.req.TopK, a.cfg.TopK),
 		Observe: a.observe,
 	}
@@ -152,7 +162,7 @@ func (a *asking) mode() string {
 		return KindExtracted
 	}
 	switch {
-	case !m.Speaks(language(a.req.Question)):
+	case !m.Speaks(language(a.req.Question)), a.hurried:
 		return KindExtracted
 	case m.Small:
 		return KindBoth

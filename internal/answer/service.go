@@ -50,6 +50,9 @@ type Config struct {
 	BOS, EOS string
 	// Prices are for the tokens or the time of the engine; the zero value has none.
 	Prices cost.Prices
+	// Rewrite is how a follow-up question becomes one that can be searched for: one
+	// of the Rewrite values, RewriteAuto when empty.
+	Rewrite string
 	// MinConfidence is the mean log probability under which a generated answer
 	// is followed by the sentences that support it.
 	MinConfidence float64
@@ -58,7 +61,8 @@ type Config struct {
 // Service answers questions. It is safe for concurrent use.
 type Service struct {
 	Deps
-	cfg Config
+	cfg    Config
+	margin *margin
 }
 
 // New checks that every stage is there.
@@ -67,7 +71,7 @@ func New(deps Deps, cfg Config) (*Service, error) {
 		deps.Tokenizer == nil || deps.Generator == nil || deps.Telemetry == nil {
 		return nil, errors.New("answer: a stage of the road is missing")
 	}
-	return &Service{deps, cfg}, nil
+	return &Service{Deps: deps, cfg: cfg, margin: newMargin()}, nil
 }
 
 // Ask answers one question. received is when the request arrived. The result is
@@ -77,7 +81,7 @@ func (s *Service) Ask(ctx context.Context, received time.Time, req Request, sink
 		return &Result{TraceID: s.Reject(ctx, RouteAsk, received, err)}, err
 	}
 	ctx, rec := s.Telemetry.Begin(ctx, string(RouteAsk), received)
-	a := &asking{Service: s, req: req, rec: rec, sink: sink, res: newResult(rec.TraceID(), s.Generator.Model().Name)}
+	a := &asking{Service: s, req: req, rec: rec, received: received, sink: sink, res: newResult(rec.TraceID(), s.Generator.Model().Name)}
 	err := guarded(func() error { return a.run(ctx) })
 	if err != nil {
 		rec.Abandon(err)

@@ -88,6 +88,7 @@ func (a *App) answerConfig(m *answerModel) answer.Config {
 		System: a.cfg.Prompt.System, TopK: a.cfg.Retrieve.TopK, MaxChunks: a.cfg.Prompt.MaxChunks,
 		ContextTokens: a.cfg.Prompt.ContextTokens, AnswerTokens: a.cfg.Prompt.AnswerTokens,
 		BOS: spelling(m.tokens, special.BOS), EOS: spelling(m.tokens, special.EOS), MinConfidence: minConfidence,
+		Rewrite: a.cfg.Retrieve.Rewrite,
 	}
 }
 
@@ -179,13 +180,26 @@ type generator struct {
 	weights int64 // bytes
 }
 
-var _ answer.Generator = (*generator)(nil)
+var (
+	_ answer.Generator  = (*generator)(nil)
+	_ answer.Forecaster = (*generator)(nil)
+)
 
 func (g *generator) Model() answer.ModelInfo { return g.info }
 
 func (g *generator) Pace() answer.Pace {
 	s := g.engine.Stats()
 	return answer.Pace{Prefill: s.PrefillRate, Wait: s.Wait}
+}
+
+// FirstToken implements answer.Forecaster.
+func (g *generator) FirstToken(prompt, warm int) time.Duration {
+	return g.engine.FirstToken(prompt, warm)
+}
+
+// Warm implements answer.Forecaster.
+func (g *generator) Warm(ctx context.Context, tokens []int32) int {
+	return g.engine.Warm(tenant.Of(ctx), tokens)
 }
 
 func (g *generator) stats() telemetry.EngineStats {

@@ -113,6 +113,10 @@ type Retrieve struct {
 	// the weight of meaning in it, words have the rest.
 	Fusion      string  `koanf:"fusion"`
 	DenseWeight float64 `koanf:"dense_weight"`
+	// Rewrite is how a follow-up question becomes one that can be searched for:
+	// "model" (the answer model writes it), "words" (the words of the question before
+	// are added), "off", or "auto": model, but words where the model is small.
+	Rewrite string `koanf:"rewrite"`
 	// ExactBelow is the collection size under which search is exact.
 	ExactBelow int `koanf:"exact_below"`
 }
@@ -165,7 +169,7 @@ func Default() Config {
 			StepTokens: 512, PieceTokens: 256,
 		},
 		Ingest:   Ingest{ChunkTokens: 256, OverlapTokens: 64, Sentences: "apart", MaxFileBytes: 64 << 20, ParseTimeout: 2 * time.Minute},
-		Retrieve: Retrieve{TopK: 20, MinScore: 0.85, MinChunkScore: 0.80, MinWords: 0.25, Candidates: 100, Fusion: "convex", DenseWeight: 0.5, ExactBelow: 20000},
+		Retrieve: Retrieve{TopK: 20, MinScore: 0.85, MinChunkScore: 0.80, MinWords: 0.25, Candidates: 100, Fusion: "convex", DenseWeight: 0.5, Rewrite: "auto", ExactBelow: 20000},
 		Rerank:   Rerank{Scorer: ScoreSentence, Timeout: time.Second},
 		Prompt:   Prompt{ContextTokens: 1024, AnswerTokens: 256, MaxChunks: 6},
 		Telemetry: Telemetry{
@@ -198,6 +202,7 @@ func (c Config) Validate() error {
 		allowed      []string
 	}{
 		{"retrieve.fusion", c.Retrieve.Fusion, []string{"convex", "rank"}},
+		{"retrieve.rewrite", c.Retrieve.Rewrite, []string{"auto", "model", "words", "off"}},
 		{"rerank.scorer", c.Rerank.Scorer, []string{ScoreSentence, ScoreCross, ScoreNone}},
 		{"ingest.sentences", c.Ingest.Sentences, []string{"apart", "off"}},
 		{"telemetry.log_level", c.Telemetry.LogLevel, []string{"debug", "info", "warn", "error"}},

@@ -312,7 +312,7 @@ function one() {
   drawPrompt(r);
 }
 
-const inner = new Set(["embed", "dense", "lexical", "fuse"]);
+const inner = new Set(["rewrite", "embed", "dense", "lexical", "fuse"]);
 
 function drawWaterfall(r) {
   if (!r.intervals.length) return blank($("waterfall"), t("noStage"));

@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"slices"
+	"time"
+
+	"ragd/inference/schedule"
+)
+
+// outlook is what a forecast knows: what steps cost, how long answers are, and how
+// the running sequences stood before the step underway. Engine.mu guards it.
+type outlook struct {
+	alone, beside float64 // seconds of a prompt row of weight 1
+	length        float64 // tokens of an answer
+	accepted      float64 // share of them that was drafted
+	began         time.Time
+	running       []schedule.Job
+}
+
+// leastWeight is the weight of prompt rows under which a step says nothing about
+// their cost: the reading of the weights hides it.
+const leastWeight = 16
+
+// watched runs the step and lets the outlook learn from it.
+func (e *Engine) watched() ([][]float32, error) {
+	began := time.Now()
+	e.mu.Lock()
+	e.outlook.began = began
+	e.mu.Unlock()
+	rows, err := e.dec.Forward(e.loop.batch)
+	if err == nil {
+		e.learn(time.Since(began))
+	}
+	return rows, err
+}
+
+// learn takes the step that was just run, and its time, into account.
+func (e *Engine) learn(took time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	weight, decoding := 0.0, false
+	for _, p := range e.loop.parts {
+		if p.rows == 1 && p.logits > 0 {
+			decoding = true
+			continue
+		}
+		weight += float64(p.rows) * e.loop.beside.Weight(p.done+p.rows/2)
+	}
+	o := &e.outlook
+	rest := took.Seconds() - e.pace.decode
+	switch {
+	case decoding && weight > 0 && e.pace.decode > 0 && rest > 0:
+		o.beside = average(o.beside, rest/weight)
+	case !decoding && weight >= leastWeight:
+		o.alone = average(o.alone, took.Seconds()/weight)
+	}
+}
+
+// ended takes the length of an answer into account.
+func (o *outlook) ended(tokens, accepted int) {
+	if tokens > 0 {
+		o.length = average(o.length, float64(tokens))
+		o.accepted = average(o.accepted, float64(accepted)/float64(tokens))
+	}
+}
+
+// steps is how many more steps an answer is expected to take, given its tokens so far
+// and those that may come. One that is past the usual length goes on for a while.
+func (o *outlook) steps(written, left int) int {
+	more := float64(left)
+	if o.length > 0 {
+		more = min(more, max(o.length-float64(written), o.length/4))
+	}
+	return int(more * (1 - min(o.accepted, 0.9)))
+}
+
+// jobs appends the running sequences as a forecast sees them. Only the loop may call
+// it, with the lock.
+func (e *Engine) jobs(to []schedule.Job) []schedule.Job {
+	for _, s := range e.loop.running {
+		if !s.ended {
+			to = append(to, schedule.Job{
+				Done: s.done, Prompt: max(0, s.prompt-s.done), Answer: e.outlook.steps(len(s.tokens)-s.prompt, s.left()),
+			})
+		}
+	}
+	return to
+}
+
+// FirstToken predicts how long it takes until the first token of a prompt that is
+// submitted now and finds its first warm tokens in the cache: until the prompts and
+// answers ahead leave it room, and until it is read in pieces beside what runs. It is
+// 0 while no prompt was measured.
+func (e *Engine) FirstToken(prompt, warm int) time.Duration {
+	e.mu.Lock()
+	o := schedule.Outlook{
+		Cost:    schedule.Cost{Decode: seconds(e.pace.decode), Alone: seconds(e.outlook.alone), Beside: seconds(e.outlook.beside)},
+		Limits:  e.limits,
+		Running: slices.Clone(e.outlook.running),
+		Rows:    e.promptRows(), Weight: e.loop.beside.Weight,
+	}
+	if !e.outlook.began.IsZero() {
+		o.Underway = time.Since(e.outlook.began)
+	}
+	for _, s := range e.waiting {
+		o.Waiting = append(o.Waiting, schedule.Job{Prompt: s.prompt, Answer: e.outlook.steps(0, s.maxTokens)})
+	}
+	e.mu.Unlock()
+	return o.FirstToken(schedule.Job{Done: warm, Prompt: max(1, prompt-warm), Answer: 1})
+}
+
+// promptRows is how many rows of prompts a step takes with the deepest at a depth, by
+// the throttles as they are. The caller holds the lock.
+func (e *Engine) promptRows() func(depth int, decoding bool) int {
+	beside, alone := e.loop.beside, e.loop.alone
+	return func(depth int, decoding bool) int {
+		if decoding {
+			return beside.Rows(depth)
+		}
+		return alone.Rows(depth)
+	}
+}
+
+// Warm is how many of the first tokens of a prompt are in the cache now, for a
+// tenant.
+func (e *Engine) Warm(tenant string, tokens []int32) int { return e.loop.pool.Warm(tokens, tenant) }
