@@ -75,7 +75,11 @@ func (a *asking) generate(ctx context.Context, mode string) (gen Generated, offs
 		a.say(e.Text)
 	})
 	a.submitted, a.machine = !gen.Times.Scheduled.IsZero(), gen.Machine
-	a.rec.Generation(ctx, gen.Times, time.Now())
+	times := gen.Times
+	if err != nil {
+		times.Last = time.Time{} // cut short: it was in its stage until now
+	}
+	a.rec.Generation(ctx, times, time.Now())
 	a.judge(gen.Times)
 	return gen, offset, err
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -157,6 +158,9 @@ func TestSpansAreTheBody(t *testing.T) {
 						t.Errorf("%q after %d tokens", res.FinishReason, res.Usage.OutputTokens)
 					}
 					r.checkTree(t, res, e.outcome)
+					if inEngine := slices.Index(places, place) >= slices.Index(places, "queue"); e.name != "panic" || !inEngine {
+						r.checkCharged(t, place, res.Timings)
+					}
 				})
 			})
 		}
@@ -199,6 +203,9 @@ func TestSearchHasItsTree(t *testing.T) {
 						outcome = telemetry.Failed
 					}
 					r.checkSpans(t, string(RouteSearch), res.TraceID, res.Timings, outcome)
+					if place != "" {
+						r.checkCharged(t, place, res.Timings)
+					}
 				})
 			})
 		}
@@ -273,6 +280,27 @@ func (r *rig) checkSpans(t *testing.T, name, traceID string, timings telemetry.T
 	if n := strings.Count(r.log.String(), `"msg":"query"`); n != 1 || r.Telemetry.Active() != 0 {
 		t.Errorf("%d rows, %d requests run", n, r.Telemetry.Active())
 	}
+}
+
+// checkCharged: a request that ended early ends in a span of the stage it was in, and
+// all of its time is some stage's, since on the clock of a bubble none passes between.
+// (What a panic in the generator itself takes away is other: its stamps are lost. A
+// panic in the engine is an error of the generator.)
+func (r *rig) checkCharged(t *testing.T, place string, timings telemetry.Timings) {
+	t.Helper()
+	if timings.Other() != 0 {
+		t.Errorf("%v of %v are charged to no stage: %+v", timings.Other(), timings.Total, timings.Rows())
+	}
+	name := place
+	if place == "embed" {
+		name = "embeddings e"
+	}
+	for _, s := range r.spans.GetSpans() {
+		if s.Name == name || strings.HasPrefix(s.Name, place+" ") {
+			return
+		}
+	}
+	t.Errorf("no span of %s", place)
 }
 
 func hasAttribute(s tracetest.SpanStub, key, value string) bool {
