@@ -30,8 +30,8 @@ type Check struct {
 	Problem string `json:"problem,omitempty"`
 }
 
-// Doctor looks at the machine, the data folder, the models and the database. It
-// starts nothing and fetches nothing.
+// Doctor looks at the machine, the data folder, the models, the database and its
+// vectors. It starts no server and fetches nothing.
 func Doctor(ctx context.Context, cfg config.Config, opts Options) []Check {
 	checks := []Check{checkCPU(cfg), checkDevice(cfg.Inference)}
 	dir, err := home(cfg)
@@ -41,7 +41,8 @@ func Doctor(ctx context.Context, cfg config.Config, opts Options) []Check {
 	checks = append(checks, checkFolder(dir))
 	checks = append(checks, checkModels(cfg, dir)...)
 	checks = append(checks, checkServer(ctx, cfg))
-	return append(checks, checkDatabase(ctx, cfg)...)
+	checks = append(checks, checkDatabase(ctx, cfg)...)
+	return append(checks, checkVectors(ctx, cfg)...)
 }
 
 func checkCPU(cfg config.Config) Check {
