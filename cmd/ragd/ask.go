@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,10 +38,12 @@ func (o *options) openAsker(cmd *cobra.Command) (asker, func() error, error) {
 
 func newAsk(o *options) *cobra.Command {
 	var req answer.Request
+	var collections []string
 	cmd := &cobra.Command{
 		Use: "ask QUESTION", Short: "Ask one question", Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, a []string) (err error) {
 			req.Question = a[0]
+			req.Collection, req.Collections = oneOrSeveral(collections)
 			if err := req.Validate(); err != nil {
 				return &usageError{err}
 			}
@@ -53,7 +56,7 @@ func newAsk(o *options) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&req.Collection, "collection", "c", "default", "collection to ask")
+	f.StringSliceVarP(&collections, "collection", "c", nil, "collections to ask, as if they were one (default \"default\")")
 	f.StringVar(&req.AnswerMode, "mode", answer.ModeAuto, "auto, generate or extract")
 	f.BoolVar(&req.Explain, "explain", false, "show the prompt by component and every candidate (with --json)")
 	f.BoolVar(&o.json, "json", false, "print the answer body")
@@ -122,10 +125,12 @@ func (silent) Citation(answer.Citation) {}
 func newSearch(o *options) *cobra.Command {
 	var req answer.SearchRequest
 	var topK int
+	var collections []string
 	cmd := &cobra.Command{
 		Use: "search QUERY", Short: "Find chunks without generating", Args: args(cobra.ExactArgs(1)),
 		RunE: func(cmd *cobra.Command, a []string) (err error) {
 			req.Query = a[0]
+			req.Collection, req.Collections = oneOrSeveral(collections)
 			if cmd.Flags().Changed("top-k") {
 				req.TopK = &topK
 			}
@@ -146,7 +151,7 @@ func newSearch(o *options) *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVarP(&req.Collection, "collection", "c", "default", "collection to search")
+	f.StringSliceVarP(&collections, "collection", "c", nil, "collections to search, as if they were one (default \"default\")")
 	f.IntVarP(&topK, "top-k", "k", 0, "how many chunks to find (default from the settings)")
 	f.BoolVar(&o.json, "json", false, "print JSON")
 	return cmd
@@ -158,6 +163,7 @@ func printSearch(w io.Writer, res *answer.SearchResult) {
 		return
 	}
 	t := newTable(w, 0, 1)
+	several := slices.ContainsFunc(res.Results, func(c answer.Candidate) bool { return c.Collection != res.Results[0].Collection })
 	t.head("score", "cosine", "document", "text")
 	for _, r := range res.Results {
 		line := strings.Join(strings.Fields(r.Text), " ")
@@ -167,9 +173,25 @@ func printSearch(w io.Writer, res *answer.SearchResult) {
 		if r.Dropped != "" {
 			line = "(" + r.Dropped + ") " + line
 		}
-		t.row(fmt.Sprintf("%.3f", r.Scores.Rerank), fmt.Sprintf("%.3f", r.Scores.Dense), r.Document, line)
+		t.row(fmt.Sprintf("%.3f", r.Scores.Rerank), fmt.Sprintf("%.3f", r.Scores.Dense), place(r.Source, several), line)
 	}
 	t.print()
+}
+
+// place names a document, with its collection where there are several.
+func place(s answer.Source, several bool) string {
+	if several {
+		return s.Collection + ": " + s.Document
+	}
+	return s.Document
+}
+
+// oneOrSeveral is how a request names its collections.
+func oneOrSeveral(names []string) (one string, several []string) {
+	if len(names) == 1 {
+		return names[0], nil
+	}
+	return "", names
 }
 
 func printJSON(w io.Writer, v any) error {

@@ -50,7 +50,22 @@ func TestReembed(t *testing.T) {
 	if out := e.done(t, "reembed"); !strings.Contains(out, "rooms: is embedded by") || !strings.Contains(out, "second: ") || !strings.Contains(out, "answers now") {
 		t.Errorf("all collections: %q", out)
 	}
-	code, _, errs := e.ragd(t, "reembed", "-c", "nowhere")
+	both := decode[answer.SearchResult](t, e.done(t, "search", "the key of room 1", "-c", "rooms,second", "--json", "-k", "40"))
+	from := map[string]bool{}
+	for _, r := range both.Results {
+		from[r.Collection] = true
+	}
+	if !from["rooms"] || !from["second"] {
+		t.Errorf("a search of two collections finds %v", from)
+	}
+	if out := e.done(t, "search", "the key of room 1", "-c", "rooms", "-c", "second"); !strings.Contains(out, "second: corpus/room001.md") {
+		t.Errorf("the table names no collections: %s", out)
+	}
+	code, _, errs := e.ragd(t, "search", "the key", "-c", "rooms,nowhere")
+	if code != exitFailed || !strings.Contains(errs, `"nowhere"`) {
+		t.Errorf("an unknown collection among two: exit %d, %q", code, errs)
+	}
+	code, _, errs = e.ragd(t, "reembed", "-c", "nowhere")
 	if code != exitFailed || !strings.Contains(errs, `"nowhere"`) {
 		t.Errorf("an unknown collection: exit %d, %q", code, errs)
 	}

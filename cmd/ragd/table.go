@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -125,11 +126,12 @@ func printSources(w io.Writer, res *answer.Result) {
 		fmt.Fprintln(w, "  no citations")
 		return
 	}
+	several := slices.ContainsFunc(res.Sources.Retrieved, func(s answer.Source) bool { return s.Collection != res.Sources.Retrieved[0].Collection })
 	for _, s := range res.Sources.Cited {
-		place := s.Document
+		where := place(s, several)
 		if len(s.Heading) > 0 {
-			place += " › " + strings.Join(s.Heading, " › ")
+			where += " › " + strings.Join(s.Heading, " › ")
 		}
-		fmt.Fprintf(w, "  %s %s\n", styled(w, cyan, fmt.Sprintf("[%d]", s.Marker)), place)
+		fmt.Fprintf(w, "  %s %s\n", styled(w, cyan, fmt.Sprintf("[%d]", s.Marker)), where)
 	}
 }

@@ -139,6 +139,9 @@ func TestPutStoresAll(t *testing.T) {
 	if diff := cmp.Diff(want, docs[0], cmpopts.IgnoreFields(store.DocumentInfo{}, "ID", "Created", "Updated"), cmpopts.EquateApproxTime(0)); diff != "" {
 		t.Errorf("document (-want +got):\n%s", diff)
 	}
+	if _, err := s.Documents(t.Context(), "unknown"); !errors.Is(err, ingest.ErrNoCollection) {
+		t.Errorf("an unknown collection: %v", err)
+	}
 	counts, err := s.Counts(t.Context())
 	if want := (store.Counts{Collections: 1, Documents: 1, Chunks: 2}); err != nil || counts != want {
 		t.Errorf("counts %+v (%v), want %+v", counts, err, want)

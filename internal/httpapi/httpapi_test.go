@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -56,7 +57,10 @@ func (f *fakeAsker) Reject(context.Context, answer.Route, time.Time, error) stri
 
 type fakeLibrary struct{ deleted []string }
 
-func (l *fakeLibrary) Documents(context.Context, string) ([]store.DocumentInfo, error) {
+func (l *fakeLibrary) Documents(_ context.Context, collection string) ([]store.DocumentInfo, error) {
+	if collection == "nowhere" {
+		return nil, fmt.Errorf("list: %w", &ingest.NoCollectionError{Name: collection})
+	}
 	return []store.DocumentInfo{{Path: "a.md"}}, nil
 }
 
@@ -259,6 +263,11 @@ func TestOtherRoutes(t *testing.T) {
 		{"GET", "/readyz", "", 200, "ready"},
 		{"GET", "/v1/documents", "", 200, `"path":"a.md"`},
 		{"GET", "/v1/models", "", 200, `"object":"list"`},
+		{"GET", "/v1/documents?collection=nowhere", "", 404, `there is no collection \"nowhere\"`},
+		{"POST", "/ask", `{"question":"q","collections":[]}`, 400, `"field":"collections"`},
+		{"POST", "/ask", `{"question":"q","collections":"a"}`, 400, `"field":"collections"`},
+		{"POST", "/ask", `{"question":"q","collection":"a","collections":["b"]}`, 400, `"field":"collections"`},
+		{"POST", "/ask", `{"question":"q","collections":["a","b"]}`, 200, `"answer"`},
 		{"DELETE", "/v1/documents", `{"paths":["a.md"]}`, 200, `"deleted":1`},
 		{"DELETE", "/v1/documents", `{"paths":[]}`, 400, "paths"},
 		{"POST", "/v1/search", `{"query":"q"}`, 200, `"results":[]`},
