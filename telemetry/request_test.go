@@ -200,3 +200,62 @@ type carrier map[string]string
 func (c carrier) Get(k string) string { return c[k] }
 func (c carrier) Set(k, v string)     { c[k] = v }
 func (c carrier) Keys() []string      { return nil }
+
+// TestAbandonEndsWhatIsOpen, once, innermost first, and charges it.
+func TestAbandonEndsWhatIsOpen(t *testing.T) {
+	r := newRig(t, false)
+	ctx, req := r.Begin(t.Context(), "POST /ask", time.Now())
+	inner, end := req.Begin(ctx, StageRetrieval, "c")
+	_, endEmbed := req.Begin(inner, StageEmbed, "m")
+	req.Abandon(errors.New("panic"))
+	end(nil)
+	endEmbed(nil)
+	req.Abandon(nil)
+	var names []string
+	for _, s := range r.spans.GetSpans() {
+		names = append(names, s.Name)
+		if s.Status.Code.String() != "Error" {
+			t.Errorf("%s has the status %v", s.Name, s.Status)
+		}
+	}
+	if strings.Join(names, ", ") != "embeddings m, retrieval c" {
+		t.Errorf("spans %v", names)
+	}
+	timings := req.Timings(time.Now())
+	if timings.Stage(StageRetrieval) <= 0 || timings.Stage(StageEmbed) <= 0 {
+		t.Errorf("not charged: %+v", timings.Rows())
+	}
+	req.End(ctx, timings, Summary{Outcome: Failed})
+}
+
+// TestShutdownWaitsForRequests that were cut off, so that their spans are there; not
+// for ever, and not beyond its context.
+func TestShutdownWaitsForRequests(t *testing.T) {
+	log := &strings.Builder{}
+	fresh := func() *Telemetry {
+		tel, err := New(t.Context(), Config{SpanExporter: tracetest.NewInMemoryExporter()}, slog.New(slog.NewJSONHandler(log, nil)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tel
+	}
+	r := fresh()
+	ctx, req := r.Begin(t.Context(), "POST /ask", time.Now())
+	time.AfterFunc(30*time.Millisecond, func() { req.End(ctx, req.Timings(time.Now()), Summary{Outcome: Cancelled}) })
+	if err := r.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(log.String(), "cancelled") || r.Active() != 0 {
+		t.Errorf("shut down before the request ended: %s", log)
+	}
+	other := fresh()
+	octx, left := other.Begin(t.Context(), "POST /ask", time.Now())
+	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	began := time.Now()
+	_ = other.Shutdown(short)
+	if took := time.Since(began); took > leaveTime {
+		t.Errorf("waited %v for a request that does not end", took)
+	}
+	left.End(octx, left.Timings(time.Now()), Summary{})
+}
