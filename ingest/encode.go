@@ -10,23 +10,40 @@ import (
 // batchTexts bounds the number of texts in one call to the embedder.
 const batchTexts = 64
 
-// passage is one text to embed and the place its vector goes to.
+// passage is one text to embed and the places its vector goes to: a text that
+// stands in several places is embedded once.
 type passage struct {
+	key  textKey
+	text string
+	// size is the length in tokens: exact for a chunk, estimated for a sentence.
+	size   int
+	places []place
+}
+
+// place is a chunk of a document, or one of its sentences.
+type place struct {
 	work  *work
 	chunk int
 	// sentence is the index of the sentence, or -1 for the chunk itself.
 	sentence int
-	text     string
-	// size is the length in tokens: exact for a chunk, estimated for a sentence.
-	size int
 }
 
-// encoder embeds the chunks of documents and their sentences.
+// encoder embeds the chunks of documents and their sentences, equal texts once. It
+// belongs to one goroutine.
 type encoder struct {
 	embedder    Embedder
 	batchTokens int
 	sentences   SentenceMode
+	known       *vectors
+	repeats     int              // places that took the vector of an equal text
 	embedded    func(tokens int) // is told of each call
+}
+
+func newEncoder(e Embedder, c Config, embedded func(tokens int)) encoder {
+	return encoder{
+		embedder: e, batchTokens: c.BatchTokens, sentences: c.Sentences,
+		known: newVectors(c.ReuseBytes, e.Dim()), embedded: embedded,
+	}
 }
 
 // encode embeds window after window and hands the documents on, whole or failed.
@@ -51,10 +68,11 @@ func (r *run) encode(ctx context.Context, windows <-chan []*work, encoded chan<-
 // encodeWindow embeds the texts of all documents of a window, sorted by length:
 // texts of one call then need little padding and share their steps well.
 func (e *encoder) encodeWindow(ctx context.Context, window []*work) error {
-	var all []passage
+	g := gather{encoder: e, seen: make(map[textKey]int)}
 	for _, w := range window {
-		all = e.appendPassages(all, w)
+		g.document(w)
 	}
+	all := g.all
 	slices.SortStableFunc(all, func(a, b passage) int { return cmp.Compare(b.size, a.size) })
 	for len(all) > 0 {
 		n, tokens := 0, 0
@@ -73,16 +91,23 @@ func (e *encoder) encodeWindow(ctx context.Context, window []*work) error {
 	return nil
 }
 
-// appendPassages lists what is embedded of a document and makes room for the vectors.
-func (e *encoder) appendPassages(all []passage, w *work) []passage {
+// gather lists what is to be embedded of documents, each text once.
+type gather struct {
+	*encoder
+	seen map[textKey]int // index in all
+	all  []passage
+}
+
+// document adds a document and makes room for its vectors.
+func (g *gather) document(w *work) {
 	d := &w.encoded
 	d.Vectors = make([][]float32, len(d.Chunks))
-	if e.sentences == SentencesApart {
+	if g.sentences == SentencesApart {
 		d.Sentences = make([][][]float32, len(d.Chunks))
 	}
 	for i := range d.Chunks {
 		c := &d.Chunks[i]
-		all = append(all, passage{work: w, chunk: i, sentence: -1, text: c.EmbedText(), size: c.Tokens})
+		g.text(c.EmbedText(), c.Tokens, place{work: w, chunk: i, sentence: -1})
 		if d.Sentences == nil {
 			continue
 		}
@@ -92,10 +117,25 @@ func (e *encoder) appendPassages(all []passage, w *work) []passage {
 		}
 		for j, s := range c.Sentences {
 			size := c.Tokens * (s.End - s.Start) / len(c.Text)
-			all = append(all, passage{work: w, chunk: i, sentence: j, text: c.Text[s.Start:s.End], size: size + 1})
+			g.text(c.Text[s.Start:s.End], size+1, place{work: w, chunk: i, sentence: j})
 		}
 	}
-	return all
+}
+
+func (g *gather) text(text string, size int, p place) {
+	key := keyOf(text)
+	if v, ok := g.known.get(key); ok {
+		g.repeats++
+		g.place(p, v)
+		return
+	}
+	if i, ok := g.seen[key]; ok {
+		g.repeats++
+		g.all[i].places = append(g.all[i].places, p)
+		return
+	}
+	g.seen[key] = len(g.all)
+	g.all = append(g.all, passage{key: key, text: text, size: size, places: []place{p}})
 }
 
 // isOneSentence reports a chunk that is given to the embedder as one of its sentences would be.
@@ -111,10 +151,15 @@ func shareSingleSentences(e *Encoded) {
 	}
 }
 
+// wanted reports whether a document that has not failed waits for the text.
+func (p *passage) wanted() bool {
+	return slices.ContainsFunc(p.places, func(at place) bool { return at.work.failed == nil })
+}
+
 // embed encodes a batch. When the call fails, each text is tried alone, so that
 // only the documents of the texts at fault fail. The error is a cancelled context's.
 func (e *encoder) embed(ctx context.Context, batch []passage) error {
-	live := slices.DeleteFunc(slices.Clone(batch), func(p passage) bool { return p.work.failed != nil })
+	live := slices.DeleteFunc(slices.Clone(batch), func(p passage) bool { return !p.wanted() })
 	if len(live) == 0 {
 		return ctx.Err()
 	}
@@ -126,7 +171,7 @@ func (e *encoder) embed(ctx context.Context, batch []passage) error {
 		return nil
 	}
 	for _, p := range live {
-		if p.work.failed != nil {
+		if !p.wanted() {
 			continue
 		}
 		err := e.embedTexts(ctx, []passage{p})
@@ -134,10 +179,19 @@ func (e *encoder) embed(ctx context.Context, batch []passage) error {
 			return ctx.Err()
 		}
 		if err != nil {
-			p.work.failed = fmt.Errorf("embed chunk %d: %w", p.chunk, err)
+			p.fail(err)
 		}
 	}
 	return nil
+}
+
+// fail fails the documents of a text that cannot be embedded.
+func (p *passage) fail(err error) {
+	for _, at := range p.places {
+		if at.work.failed == nil {
+			at.work.failed = fmt.Errorf("embed chunk %d: %w", at.chunk, err)
+		}
+	}
 }
 
 func (e *encoder) embedTexts(ctx context.Context, batch []passage) error {
@@ -154,7 +208,11 @@ func (e *encoder) embedTexts(ctx context.Context, batch []passage) error {
 	}
 	tokens := 0
 	for i, p := range batch {
-		e.place(p, out[i])
+		for _, at := range p.places {
+			e.place(at, out[i])
+		}
+		e.known.put(p.key, out[i])
+		p.places[0].work.tokens += out[i].Tokens // the others cost nothing
 		tokens += out[i].Tokens
 	}
 	e.embedded(tokens)
@@ -163,9 +221,8 @@ func (e *encoder) embedTexts(ctx context.Context, batch []passage) error {
 
 // place stores a vector. What the chunker counted and what the embedder was
 // given must agree: the token ledger rests on it.
-func (e *encoder) place(p passage, v Embedding) {
+func (e *encoder) place(p place, v Embedding) {
 	c := &p.work.encoded.Chunks[p.chunk]
-	p.work.tokens += v.Tokens
 	switch {
 	case len(v.Vector) != e.embedder.Dim():
 		p.work.failed = fmt.Errorf("embed chunk %d: vector of %d numbers, the model has %d", p.chunk, len(v.Vector), e.embedder.Dim())

@@ -30,6 +30,9 @@ type Config struct {
 	// WindowTokens is how much is prepared before it is sorted by length and
 	// embedded; about three windows are in memory, and never less than one document.
 	WindowTokens int
+	// ReuseBytes bounds the memory for vectors of texts embedded before in the
+	// run, which are not embedded again; 0 keeps none from window to window.
+	ReuseBytes int
 	// Writers is the number of transactions at the same time.
 	Writers int
 }
@@ -47,7 +50,7 @@ const (
 func DefaultConfig(collection string) Config {
 	return Config{
 		Collection: collection, Sentences: SentencesApart, ParseTimeout: time.Minute,
-		BatchTokens: 4096, WindowTokens: 8192, Writers: 2,
+		BatchTokens: 4096, WindowTokens: 8192, ReuseBytes: 64 << 20, Writers: 2,
 	}
 }
 
@@ -60,6 +63,8 @@ func (c Config) Validate() error {
 		return fmt.Errorf("ingest: sentences must be %q or %q, got %q", SentencesApart, SentencesOff, c.Sentences)
 	case c.ParseTimeout <= 0:
 		return fmt.Errorf("ingest: parse timeout must be positive, got %v", c.ParseTimeout)
+	case c.ReuseBytes < 0:
+		return fmt.Errorf("ingest: reuse bytes must not be negative, got %d", c.ReuseBytes)
 	case c.BatchTokens < 1, c.WindowTokens < 1, c.Writers < 1:
 		return fmt.Errorf("ingest: batch tokens, window tokens and writers must be positive, got %d, %d and %d", c.BatchTokens, c.WindowTokens, c.Writers)
 	}
@@ -104,7 +109,7 @@ func recipeEnd(model string, sentences SentenceMode) string {
 // the others as remaining.
 func (p *Pipeline) Run(ctx context.Context, roots []string) (Report, error) {
 	r := &run{Pipeline: p, started: time.Now(), recipe: p.Recipe()}
-	r.encoder = encoder{embedder: p.embedder, batchTokens: p.config.BatchTokens, sentences: p.config.Sentences, embedded: r.embedded}
+	r.encoder = newEncoder(p.embedder, p.config, r.embedded)
 	err := r.all(ctx, roots)
 	return r.report(ctx.Err() != nil), err
 }

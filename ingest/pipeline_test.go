@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -333,6 +335,7 @@ func TestPipelineConfigIsChecked(t *testing.T) {
 		"sentences":  func(c *ingest.Config) { c.Sentences = "pooled" },
 		"timeout":    func(c *ingest.Config) { c.ParseTimeout = 0 },
 		"writers":    func(c *ingest.Config) { c.Writers = 0 },
+		"reuse":      func(c *ingest.Config) { c.ReuseBytes = -1 },
 	} {
 		c := ingest.DefaultConfig("c")
 		change(&c)
@@ -340,4 +343,58 @@ func TestPipelineConfigIsChecked(t *testing.T) {
 			t.Errorf("a wrong %s was accepted", name)
 		}
 	}
+}
+
+// TestEqualTextsAreEmbeddedOnce holds what OB-09's line of 8 MB needs: texts that
+// come again, in a document or in another, take the vector that is there.
+func TestEqualTextsAreEmbeddedOnce(t *testing.T) {
+	const footer = "This page may be copied under the terms of the harbour licence of 1921."
+	files := map[string]string{"line.txt": strings.Repeat("k", 20000) + " LAST-WORD-HERON\n"}
+	for i := range 30 {
+		files[fmt.Sprintf("page%02d.md", i)] = fmt.Sprintf("# Page %d\n\nShip number %d is moored here. %s\n\n%s\n", i, i, footer, footer)
+	}
+	with := newRoad(t, files)
+	one := with.expect("31 0 0 0 0 0")
+	alone := newRoad(t, files)
+	alone.config.ReuseBytes = 0 // within a window only
+	alone.config.WindowTokens = 1
+	all := alone.expect("31 0 0 0 0 0")
+
+	asked := with.embedder.Texts.Load()
+	if asked+int64(one.Repeats) != alone.embedder.Texts.Load()+int64(all.Repeats) {
+		t.Errorf("%d texts embedded and %d repeats; without memory %d and %d", asked, one.Repeats, alone.embedder.Texts.Load(), all.Repeats)
+	}
+	// Two texts of each page are its own: the chunk and the first sentence.
+	if line := len(with.stored("docs/line.txt").Chunks); line < 50 || asked > 2*30+1+8 {
+		t.Errorf("%d texts embedded for 30 pages and %d pieces of one line", asked, line)
+	}
+	if one.Tokens >= all.Tokens {
+		t.Errorf("%d tokens given to the embedder, %d without memory", one.Tokens, all.Tokens)
+	}
+	sameVectors(t, with, alone)
+}
+
+// sameVectors: what is stored does not depend on what was reused.
+func sameVectors(t *testing.T, a, b *road) {
+	t.Helper()
+	for path, d := range a.store.Documents("c") {
+		other := b.stored(path)
+		if !reflect.DeepEqual(d.Vectors, other.Vectors) || !reflect.DeepEqual(d.Sentences, other.Sentences) {
+			t.Errorf("%s has other vectors", path)
+		}
+		for i, v := range d.Vectors {
+			if want, err := a.embedder.EmbedPassages(t.Context(), []string{d.Chunks[i].EmbedText()}); err != nil || !slices.Equal(v, want[0].Vector) {
+				t.Errorf("%s: chunk %d has the vector of another text", path, i)
+			}
+		}
+	}
+}
+
+// A text that cannot be embedded fails every document it stands in, and no other.
+func TestRepeatedTextFailsAllItsDocuments(t *testing.T) {
+	r := newRoad(t, map[string]string{
+		"a.txt": "POISON in a footer.", "b.txt": "POISON in a footer.", "c.txt": "Nothing wrong here.", "d.txt": "Nothing wrong here.",
+	})
+	r.embedder.Refuse = "POISON"
+	r.expect("2 0 0 2 0 0")
 }

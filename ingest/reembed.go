@@ -110,7 +110,7 @@ func (r *Reembedder) Run(ctx context.Context, c Revising, report RevisionReport)
 	report.Failed = []FileResult{}
 	v := &revision{Reembedder: r, c: c, started: time.Now(), report: report}
 	long := &longEmbedder{Embedder: r.embedder}
-	v.encoder = encoder{embedder: long, batchTokens: r.config.BatchTokens, sentences: r.config.Sentences, embedded: v.embedded}
+	v.encoder = newEncoder(long, r.config, v.embedded)
 	err := v.all(ctx)
 	v.report.Interrupted, v.report.Elapsed = ctx.Err() != nil, time.Since(v.started)
 	return v.report, err

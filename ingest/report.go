@@ -44,6 +44,9 @@ type Report struct {
 	// embedder was given, sentences included.
 	Chunks int `json:"chunks"`
 	Tokens int `json:"tokens"`
+	// Repeats is how many chunks and sentences took the vector of an equal text
+	// of this run instead of being given to the embedder.
+	Repeats int `json:"repeats,omitempty"`
 	// Interrupted says that the run was cancelled.
 	Interrupted bool          `json:"interrupted,omitempty"`
 	Files       []FileResult  `json:"files"`
@@ -115,7 +118,7 @@ func failure(d Document, err error) FileResult {
 func (r *run) report(interrupted bool) Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out := Report{Found: len(r.results), Pruned: len(r.pruned), Interrupted: interrupted, Elapsed: time.Since(r.started), Files: []FileResult{}}
+	out := Report{Found: len(r.results), Pruned: len(r.pruned), Repeats: r.encoder.repeats, Interrupted: interrupted, Elapsed: time.Since(r.started), Files: []FileResult{}}
 	for _, f := range r.results {
 		switch f.Status {
 		case Indexed:

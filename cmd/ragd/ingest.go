@@ -123,5 +123,9 @@ func printReport(w io.Writer, r ingest.Report) {
 	if s := r.Elapsed.Seconds(); s > 0 {
 		rate = float64(r.Tokens) / s
 	}
-	fmt.Fprintf(w, "\n%d chunks, %d tokens in %s (%.0f tokens/s)\n", r.Chunks, r.Tokens, r.Elapsed.Round(time.Millisecond), rate)
+	fmt.Fprintf(w, "\n%d chunks, %d tokens in %s (%.0f tokens/s)", r.Chunks, r.Tokens, r.Elapsed.Round(time.Millisecond), rate)
+	if r.Repeats > 0 {
+		fmt.Fprintf(w, "; %d texts came again and were not embedded again", r.Repeats)
+	}
+	fmt.Fprintln(w)
 }
