@@ -33,6 +33,8 @@ type delays struct {
 	prefill, decode, firstDecode time.Duration
 	// busy is how long the engine is taken when the request arrives.
 	busy time.Duration
+	// next are the tokens of the answer, printable bytes where it is nil.
+	next func(tokens []int32) int32
 	// sources is how long the client takes to read the event of that name, last how
 	// long for the last words.
 	sources, last time.Duration
@@ -112,7 +114,8 @@ type slowClient struct {
 	*httptest.ResponseRecorder
 	d      *delays
 	deltas int
-	words  int // deltas that come
+	words  int       // deltas that come
+	first  time.Time // when the first was written
 }
 
 func (c *slowClient) Write(p []byte) (int, error) {
@@ -120,7 +123,10 @@ func (c *slowClient) Write(p []byte) (int, error) {
 	case strings.HasPrefix(string(p), "event: sources"):
 		time.Sleep(c.d.sources)
 	case strings.HasPrefix(string(p), "event: delta"):
-		if c.deltas++; c.deltas == c.words {
+		if c.deltas++; c.deltas == 1 {
+			c.first = time.Now()
+		}
+		if c.deltas == c.words {
 			time.Sleep(c.d.last)
 		}
 	}
@@ -149,6 +155,9 @@ func road(t *testing.T, d *delays) (http.Handler, *engine.Engine) {
 	}
 	dec := enginetest.NewDecoder(1024, 8192)
 	dec.Next = func(tokens []int32) int32 { return 'a' + int32(len(tokens)%20) }
+	if d.next != nil {
+		dec.Next = d.next
+	}
 	dec.Before = d.before()
 	e, err := engine.New(dec, enginetest.Tokenizer{}, engine.Config{MaxRunning: 1, StepTokens: 8192, PieceTokens: 8192, NoLookup: true, NoPrefixCache: true})
 	if err != nil {
@@ -277,5 +286,82 @@ func TestSlowClientHoldsUpNobody(t *testing.T) {
 	}
 	if got := after.Other() - before.Other(); got != delay-engine {
 		t.Errorf("other moved by %v, want %v less the engine's %v", got, delay, engine)
+	}
+}
+
+// TestFirstTokenIsTheClients: the time to the first token is the client's own, from
+// arrival, with the queue shown apart; a plain answer has the time at which its first
+// text was there, never the total; times that did not happen are null.
+func TestFirstTokenIsTheClients(t *testing.T) {
+	word := func(text string) func([]int32) int32 {
+		prompt := 0
+		return func(tokens []int32) int32 {
+			if prompt == 0 {
+				prompt = len(tokens)
+			}
+			return enginetest.Reciter(prompt, text)(tokens)
+		}
+	}
+	u := usual()
+	before := u.embed + u.dense + u.fuse + u.rerank
+	for _, c := range []struct {
+		name, request string
+		put           func(d *delays)
+		ttft, tpot    time.Duration // 0 for null
+	}{
+		{"streamed", `"stream":true`, func(*delays) {}, before + u.prefill, u.decode},
+		{"plain", `"stream":false`, func(*delays) {}, before + u.prefill, u.decode},
+		{"streamed behind another", `"stream":true`, func(d *delays) { d.busy = time.Second }, time.Second + u.prefill, u.decode},
+		{"plain behind another", `"stream":false`, func(d *delays) { d.busy = time.Second }, time.Second + u.prefill, u.decode},
+		{"one token", `"stream":true,"budget":{"answer_tokens":1}`, func(*delays) {}, before + u.prefill, 0},
+		{"one token, plain", `"budget":{"answer_tokens":1}`, func(*delays) {}, before + u.prefill, 0},
+		{"no text", `"stream":true`, func(d *delays) { d.next = word("") }, 0, 0},
+		{"no text, plain", `"stream":false`, func(d *delays) { d.next = word("") }, 0, 0},
+		// "xy" may become the stop text and is held back until it does not.
+		{"held back", `"stream":true,"sampling":{"stop":["xyz"]}`, func(d *delays) { d.next = word("xyab") }, before + u.prefill + 2*u.decode, u.decode},
+		{"all held back", `"stream":true,"sampling":{"stop":["xyz"]}`, func(d *delays) { d.next = word("xyz") }, 0, u.decode},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := usual()
+				c.put(&d)
+				handler, e := road(t, &d)
+				defer func() {
+					if err := e.Close(context.Background()); err != nil {
+						t.Error(err)
+					}
+				}()
+				if d.busy > 0 {
+					occupy(t, e, &d)
+				}
+				client := &slowClient{ResponseRecorder: httptest.NewRecorder(), d: &d}
+				arrived := time.Now()
+				handler.ServeHTTP(client, httptest.NewRequest(http.MethodPost, "/ask", strings.NewReader(`{"question":"Which lamp is violet?",`+c.request+`}`)))
+				data := client.Body.String()
+				if _, event, ok := strings.Cut(data, "event: done\ndata: "); ok {
+					data = event
+				}
+				var res answer.Result
+				if err := json.Unmarshal([]byte(data), &res); err != nil {
+					t.Fatalf("%v: %s", err, client.Body)
+				}
+				got := res.Timings
+				if got.TTFT != c.ttft || got.TPOT != c.tpot {
+					t.Errorf("ttft %v, tpot %v, want %v and %v", got.TTFT, got.TPOT, c.ttft, c.tpot)
+				}
+				if client.deltas > 0 && got.TTFT != client.first.Sub(arrived) {
+					t.Errorf("ttft %v, the client has %v", got.TTFT, client.first.Sub(arrived))
+				}
+				if got.TTFT == got.Total && c.tpot > 0 {
+					t.Error("the first token is the total")
+				}
+				if d.busy > 0 && (got.Stage(telemetry.StageQueue) != d.busy-before || got.TTFT < got.Stage(telemetry.StageQueue)) {
+					t.Errorf("queue %v of a ttft of %v", got.Stage(telemetry.StageQueue), got.TTFT)
+				}
+				if n := time.Duration(res.Usage.OutputTokens); n >= 2 && got.Stage(telemetry.StageDecode)/(n-1) != got.TPOT {
+					t.Errorf("tpot %v of %d tokens in %v", got.TPOT, n, got.Stage(telemetry.StageDecode))
+				}
+			})
+		})
 	}
 }
