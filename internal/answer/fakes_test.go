@@ -82,6 +82,8 @@ type fakeGenerator struct {
 	err    error
 	// block keeps it running until the caller is gone.
 	block bool
+	// format is what CheckFormat says.
+	format error
 
 	// rewriting is what a follow-up question is rewritten as, and rewriteErr how that
 	// fails; first is what that call was given.
@@ -92,8 +94,9 @@ type fakeGenerator struct {
 	got Generation
 }
 
-func (g *fakeGenerator) Model() ModelInfo { return g.info }
-func (g *fakeGenerator) Pace() Pace       { return Pace{Prefill: 1000} }
+func (g *fakeGenerator) Model() ModelInfo                 { return g.info }
+func (g *fakeGenerator) Pace() Pace                       { return Pace{Prefill: 1000} }
+func (g *fakeGenerator) CheckFormat(ResponseFormat) error { return g.format }
 
 func (g *fakeGenerator) Generate(ctx context.Context, req Generation, emit func(Event)) (Generated, error) {
 	if slices.Equal(req.Stop, rewriteStop) {

@@ -27,6 +27,10 @@ func (a *asking) answerGenerated(ctx context.Context, mode string) (err error) {
 		a.res.Answer = a.text.String()
 		return fmt.Errorf("generate: %w", err)
 	}
+	if a.req.ResponseFormat.constrained() {
+		a.finish() // [1] in JSON is a list, not a marker
+		return nil
+	}
 	for _, c := range citations(a.text.String()[offset:], a.presented(), utf8.RuneCountInString(a.text.String()[:offset])) {
 		a.citation(c)
 	}
@@ -56,8 +60,8 @@ func (a *asking) generate(ctx context.Context, mode string) (gen Generated, offs
 	began := false
 	a.predict(ctx)
 	gen, err = a.Generator.Generate(ctx, Generation{
-		Tokens: a.tokens, MaxTokens: a.answerTokens(), Sampling: a.sampling(), Stop: a.req.sampling().Stop,
-		Confidence: a.doubtful(mode),
+		Tokens: a.tokens, Messages: a.messages, MaxTokens: a.answerTokens(), Sampling: a.sampling(a.req.sampling()), Stop: a.req.sampling().Stop,
+		Format: a.req.ResponseFormat, Confidence: a.doubtful(mode),
 	}, func(e Event) {
 		a.open(e.Position)
 		if e.Queued {
@@ -92,10 +96,9 @@ const smallPenalty = 1.05
 
 // sampling resolves the request's numbers. Greedy is the default: the same
 // question gets the same answer. Without a seed each request draws its own.
-func (a *asking) sampling() SamplingParams {
-	s := a.req.sampling()
+func (svc *Service) sampling(s Sampling) SamplingParams {
 	penalty := 1.0
-	if a.Generator.Model().Small {
+	if svc.Generator.Model().Small {
 		penalty = smallPenalty
 	}
 	p := SamplingParams{

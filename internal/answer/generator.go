@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"ragd/prompt"
 	"ragd/telemetry"
 )
 
@@ -17,6 +18,9 @@ type Generator interface {
 	Generate(ctx context.Context, req Generation, emit func(Event)) (Generated, error)
 	// Pace is how fast it is now.
 	Pace() Pace
+	// CheckFormat returns an *Error when an answer of the form, which is not text,
+	// cannot be had.
+	CheckFormat(f ResponseFormat) error
 }
 
 // ModelInfo is what the road needs to know of the answer model.
@@ -42,10 +46,14 @@ func (m ModelInfo) Speaks(lang string) bool {
 
 // Generation is one run of the model.
 type Generation struct {
-	Tokens    []int32
+	Tokens []int32
+	// Messages are what Tokens were rendered from, for servers that render themselves.
+	Messages  []prompt.Message
 	MaxTokens int
 	Sampling  SamplingParams
 	Stop      []string
+	// Format is the form of the answer; nil for text.
+	Format *ResponseFormat
 	// Confidence asks for Generated.MeanLogProb.
 	Confidence bool
 }

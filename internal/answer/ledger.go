@@ -6,11 +6,10 @@ import (
 	"ragd/telemetry/cost"
 )
 
-// used is what the request took of the engine.
-func (a *asking) used() cost.Used {
-	u := a.res.Usage
-	out := cost.Used{CachedTokens: u.CachedTokens, OutputTokens: u.OutputTokens, Prefill: a.machine.Prefill, Decode: a.machine.Decode}
-	if a.submitted {
+// used is what a request took of the engine, which read the prompt or did not.
+func (u Usage) used(submitted bool, m Machine) cost.Used {
+	out := cost.Used{CachedTokens: u.CachedTokens, OutputTokens: u.OutputTokens, Prefill: m.Prefill, Decode: m.Decode}
+	if submitted {
 		out.InputTokens = u.InputTokens
 	}
 	return out

@@ -83,7 +83,7 @@ func (a *asking) warmOf(ctx context.Context, order []int) (int, error) {
 	if len(order) == 0 {
 		c.Evidence = []prompt.Item{standIn}
 	}
-	segments, err := a.segments(c)
+	segments, err := a.segments(prompt.Compose(c))
 	if err != nil {
 		return 0, err
 	}

@@ -121,7 +121,7 @@ func (a *asking) perMessage(template int) int {
 
 func (a *asking) composition(history []prompt.Turn) prompt.Composition {
 	c := prompt.Composition{
-		System: a.cfg.System, History: history, Question: a.req.Question, Language: language(a.req.Question),
+		System: strings.TrimSpace(a.cfg.System + "\n\n" + a.req.System), History: history, Question: a.req.Question, Language: language(a.req.Question),
 	}
 	for _, t := range a.req.ToolResults {
 		c.Tools = append(c.Tools, prompt.ToolResult{Name: t.Name, Content: t.Content})
@@ -130,7 +130,7 @@ func (a *asking) composition(history []prompt.Turn) prompt.Composition {
 }
 
 func (a *asking) count(c prompt.Composition) (parts map[prompt.Part]int, err error) {
-	segments, err := a.segments(c)
+	segments, err := a.segments(prompt.Compose(c))
 	if err != nil {
 		return nil, err
 	}
@@ -138,9 +138,10 @@ func (a *asking) count(c prompt.Composition) (parts map[prompt.Part]int, err err
 	return parts, nil
 }
 
-func (a *asking) segments(c prompt.Composition) ([]prompt.Segment, error) {
-	segments, err := a.Template.Render(chat.Input{
-		Messages: prompt.Compose(c), AddGenerationPrompt: true, BOS: a.cfg.BOS, EOS: a.cfg.EOS, Now: time.Now(),
+// segments renders messages by the model's chat template.
+func (s *Service) segments(messages []prompt.Message) ([]prompt.Segment, error) {
+	segments, err := s.Template.Render(chat.Input{
+		Messages: messages, AddGenerationPrompt: true, BOS: s.cfg.BOS, EOS: s.cfg.EOS, Now: time.Now(),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("render the chat template: %w", err)
@@ -150,9 +151,9 @@ func (a *asking) segments(c prompt.Composition) ([]prompt.Segment, error) {
 
 // tokenize adds the beginning-of-sequence token that the model wants, unless the
 // template wrote it: it stands there exactly once.
-func (a *asking) tokenize(segments []prompt.Segment) ([]int32, map[prompt.Part]int) {
-	ids, parts := prompt.Tokenize(segments, a.Tokenizer)
-	complete := a.Tokenizer.Chat(ids)
+func (s *Service) tokenize(segments []prompt.Segment) ([]int32, map[prompt.Part]int) {
+	ids, parts := prompt.Tokenize(segments, s.Tokenizer)
+	complete := s.Tokenizer.Chat(ids)
 	parts[prompt.Part{Kind: prompt.Template}] += len(complete) - len(ids)
 	return complete, parts
 }
@@ -328,7 +329,8 @@ func (a *asking) render(ctx context.Context) (err error) {
 	for i, v := range a.view {
 		c.Evidence = append(c.Evidence, item(v.hit, v.text, i+1))
 	}
-	segments, err := a.segments(c)
+	a.messages = prompt.Compose(c)
+	segments, err := a.segments(a.messages)
 	if err != nil {
 		return err
 	}

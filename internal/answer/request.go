@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -26,7 +27,14 @@ type Request struct {
 	AnswerMode     string          `json:"answer_mode"`
 	Stream         bool            `json:"stream"`
 	Explain        bool            `json:"explain"`
+	// System is said to the model after the operator's own message; only a
+	// conversation has it.
+	System string `json:"-"`
+	// Route is what the request came in by; RouteAsk when empty.
+	Route Route `json:"-"`
 }
+
+func (r *Request) route() Route { return cmp.Or(r.Route, RouteAsk) }
 
 // Turn is an earlier turn of the conversation.
 type Turn struct {
@@ -93,11 +101,6 @@ type Sampling struct {
 	RepetitionPenalty *float64 `json:"repetition_penalty"`
 	Seed              *int64   `json:"seed"`
 	Stop              []string `json:"stop"`
-}
-
-// ResponseFormat constrains the answer's form.
-type ResponseFormat struct {
-	Type string `json:"type"`
 }
 
 // Answer modes.
@@ -207,7 +210,7 @@ func (r *Request) names() []string {
 func (r *Request) label() string { return strings.Join(r.names(), ",") }
 
 func (r *Request) validateNumbers() error {
-	b, s := r.budget(), r.sampling()
+	b := r.budget()
 	for _, n := range []struct {
 		field       string
 		value       *int
@@ -218,11 +221,18 @@ func (r *Request) validateNumbers() error {
 		{"budget.context_tokens", b.ContextTokens, 1, MaxContextTokens},
 		{"budget.answer_tokens", b.AnswerTokens, 1, MaxAnswerTokens},
 		{"budget.ttft_ms", b.TTFTMS, 1, MaxTTFTMS},
-		{"sampling.top_k", s.TopK, 0, math.MaxInt32},
 	} {
 		if n.value != nil && (*n.value < n.least || *n.value > n.most) {
 			return invalid(n.field, fmt.Sprintf("%d is not between %d and %d", *n.value, n.least, n.most))
 		}
+	}
+	return r.sampling().validate()
+}
+
+// validate checks the numbers and stop strings; field names start with "sampling.".
+func (s Sampling) validate() error {
+	if s.TopK != nil && (*s.TopK < 0 || *s.TopK > math.MaxInt32) {
+		return invalid("sampling.top_k", fmt.Sprintf("%d is not between 0 and %d", *s.TopK, math.MaxInt32))
 	}
 	for _, n := range []struct {
 		field       string
@@ -238,11 +248,6 @@ func (r *Request) validateNumbers() error {
 			return invalid(n.field, fmt.Sprintf("%g is not between %g and %g", *n.value, n.least, n.most))
 		}
 	}
-	return nil
-}
-
-func (r *Request) validateChoices() error {
-	s := r.sampling()
 	if len(s.Stop) > MaxStops {
 		return invalid("sampling.stop", fmt.Sprintf("%d strings, at most %d are allowed", len(s.Stop), MaxStops))
 	}
@@ -255,6 +260,10 @@ func (r *Request) validateChoices() error {
 			return err
 		}
 	}
+	return nil
+}
+
+func (r *Request) validateChoices() error {
 	switch r.AnswerMode {
 	case "", ModeAuto, ModeGenerate, ModeExtract:
 	default:
@@ -265,10 +274,10 @@ func (r *Request) validateChoices() error {
 	default:
 		return invalid("budget.detail", fmt.Sprintf("%q is not auto, chunks or sentences", d))
 	}
-	if r.ResponseFormat != nil && r.ResponseFormat.Type != "text" {
-		return invalid("response_format.type", fmt.Sprintf("%q is not supported by this model; use text", r.ResponseFormat.Type))
+	if r.AnswerMode == ModeExtract && r.ResponseFormat.constrained() {
+		return invalid("answer_mode", "extract quotes the documents, which response_format does not allow")
 	}
-	return nil
+	return r.ResponseFormat.validate()
 }
 
 func (f *Filters) validate() error {
@@ -291,17 +300,19 @@ func (f *Filters) validate() error {
 }
 
 func (r *Request) budget() Budget {
-	if r.Budget == nil {
-		return Budget{}
-	}
-	return *r.Budget
+	return orNone(r.Budget)
 }
 
 func (r *Request) sampling() Sampling {
-	if r.Sampling == nil {
-		return Sampling{}
+	return orNone(r.Sampling)
+}
+
+// orNone is what p points to, the zero value when there is none.
+func orNone[T any](p *T) T {
+	if p == nil {
+		return *new(T)
 	}
-	return *r.Sampling
+	return *p
 }
 
 // ValidateCollection checks a collection's name; the error is an *Error.

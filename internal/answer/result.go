@@ -110,6 +110,9 @@ type Rewrite struct {
 	CachedTokens int    `json:"cached_tokens"`
 }
 
+// Ledger says where the tokens of a prompt went.
+type Ledger = budget.Ledger
+
 // Explain is added when the request asks for it.
 type Explain struct {
 	Prompt     []ExplainPart `json:"prompt"`

@@ -32,7 +32,8 @@ type asking struct {
 	history  []prompt.Turn // oldest first
 	costs    costs
 	plan     *budget.Plan
-	view     []view // presented, in the order of the prompt
+	view     []view           // presented, in the order of the prompt
+	messages []prompt.Message // of the prompt
 	tokens   []int32
 	scratch  []int32
 	skeleton []int32       // the prompt with a stand-in for the evidence
@@ -160,6 +161,9 @@ func (a *asking) mode() string {
 		return KindGenerated
 	case ModeExtract:
 		return KindExtracted
+	}
+	if a.req.ResponseFormat.constrained() {
+		return KindGenerated
 	}
 	switch {
 	case !m.Speaks(language(a.req.Question)), a.hurried:

@@ -3,6 +3,7 @@
 package answer
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -36,6 +37,16 @@ type Deps struct {
 	Tokenizer Tokenizer
 	Generator Generator
 	Telemetry *telemetry.Telemetry
+	// Texts are for callers that use the encoders for themselves.
+	Texts Texts
+}
+
+// Texts are the encoders as callers use them; Scorer is nil where nothing reranks.
+type Texts struct {
+	Encoder TextEncoder
+	Scorer  TextScorer
+	// Most is how many requests may be at work or wait at once; 0 for 64.
+	Most int
 }
 
 // Config holds the defaults a request may override.
@@ -63,7 +74,11 @@ type Service struct {
 	Deps
 	cfg    Config
 	margin *margin
+	// atWork holds a value for each request that uses the encoders for itself.
+	atWork chan struct{}
 }
+
+const defaultTexts = 64
 
 // New checks that every stage is there.
 func New(deps Deps, cfg Config) (*Service, error) {
@@ -71,24 +86,27 @@ func New(deps Deps, cfg Config) (*Service, error) {
 		deps.Tokenizer == nil || deps.Generator == nil || deps.Telemetry == nil {
 		return nil, errors.New("answer: a stage of the road is missing")
 	}
-	return &Service{Deps: deps, cfg: cfg, margin: newMargin()}, nil
+	return &Service{Deps: deps, cfg: cfg, margin: newMargin(), atWork: make(chan struct{}, cmp.Or(deps.Texts.Most, defaultTexts))}, nil
 }
 
 // Ask answers one question. received is when the request arrived. The result is
 // never nil: with an error it still holds the ids and what was measured.
 func (s *Service) Ask(ctx context.Context, received time.Time, req Request, sink Sink) (*Result, error) {
 	if err := req.Validate(); err != nil {
-		return &Result{TraceID: s.Reject(ctx, RouteAsk, received, err)}, err
+		return &Result{TraceID: s.Reject(ctx, req.route(), received, err)}, err
 	}
-	ctx, rec := s.Telemetry.Begin(ctx, string(RouteAsk), received)
+	ctx, rec := s.Telemetry.Begin(ctx, string(req.route()), received)
 	a := &asking{Service: s, req: req, rec: rec, received: received, sink: sink, res: newResult(rec.TraceID(), s.Generator.Model().Name)}
-	err := guarded(func() error { return a.run(ctx) })
+	err := s.checkFormat(req.ResponseFormat)
+	if err == nil {
+		err = guarded(func() error { return a.run(ctx) })
+	}
 	if err != nil {
 		rec.Abandon(err)
 		err = AsError(err)
 		a.res.FinishReason = finishOf(err, a.res.FinishReason)
 	}
-	a.res.Usage.Cost = s.cfg.Prices.Of(a.used())
+	a.res.Usage.Cost = s.cfg.Prices.Of(a.res.Usage.used(a.submitted, a.machine))
 	a.res.Timings = rec.Timings(time.Now())
 	rec.End(context.WithoutCancel(ctx), a.res.Timings, a.summary(err))
 	return a.res, err
@@ -117,20 +135,21 @@ func guarded(f func() error) (err error) {
 // Reject records a request that was refused before it was asked.
 func (s *Service) Reject(ctx context.Context, route Route, received time.Time, err error) string {
 	ctx, rec := s.Telemetry.Begin(ctx, string(route), received)
-	rec.End(ctx, rec.Timings(time.Now()), telemetry.Summary{ID: newID(), Outcome: telemetry.Rejected, ErrorCode: string(AsError(err).Code)})
+	rec.End(ctx, rec.Timings(time.Now()), telemetry.Summary{ID: NewID("ask_"), Outcome: telemetry.Rejected, ErrorCode: string(AsError(err).Code)})
 	return rec.TraceID()
 }
 
 // newResult has empty lists rather than null ones.
 func newResult(traceID, model string) *Result {
 	return &Result{
-		ID: newID(), TraceID: traceID, Model: model, Kind: KindGenerated,
+		ID: NewID("ask_"), TraceID: traceID, Model: model, Kind: KindGenerated,
 		Citations: []Citation{},
 		Sources:   Sources{Retrieved: []Source{}, Presented: []Source{}, Cited: []Source{}},
 	}
 }
 
-func newID() string { return "ask_" + strings.ToLower(rand.Text()) }
+// NewID makes an id that no other request has.
+func NewID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
 
 // finishOf is the finish reason of a request that ended in an error.
 func finishOf(err error, sofar string) string {
@@ -152,6 +171,11 @@ func (a *asking) summary(err error) telemetry.Summary {
 	if a.res.Refused {
 		sum.Outcome = telemetry.Refused
 	}
+	return failed(sum, err)
+}
+
+// failed notes in a summary how a request failed, if it did.
+func failed(sum telemetry.Summary, err error) telemetry.Summary {
 	if err != nil {
 		code := AsError(err).Code
 		sum.ErrorCode, sum.Outcome = string(code), outcomes[code]

@@ -73,8 +73,9 @@ func (f fatedScorer) Score(ctx context.Context, _ retrieve.Query, hits []retriev
 // early.
 type fatedGenerator struct{ fate }
 
-func (fatedGenerator) Model() ModelInfo { return ModelInfo{Name: "m", Window: 4096} }
-func (fatedGenerator) Pace() Pace       { return Pace{} }
+func (fatedGenerator) Model() ModelInfo                 { return ModelInfo{Name: "m", Window: 4096} }
+func (fatedGenerator) Pace() Pace                       { return Pace{} }
+func (fatedGenerator) CheckFormat(ResponseFormat) error { return nil }
 
 func (f fatedGenerator) Generate(ctx context.Context, _ Generation, emit func(Event)) (out Generated, err error) {
 	out.Times.Submitted = time.Now()

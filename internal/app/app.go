@@ -51,6 +51,7 @@ type App struct {
 	threads *cpu.Pool
 	embed   *embedder
 	gen     *generator
+	scorer  answer.TextScorer // nil where nothing reranks
 	ask     *answer.Service
 	// stopping is closed when Serve begins to shut down.
 	stopping chan struct{}

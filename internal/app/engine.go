@@ -53,6 +53,7 @@ func (a *App) openAnswers(ctx context.Context) error {
 	}
 	a.ask, err = answer.New(answer.Deps{
 		Embedder: a.embed, Retriever: tenantRetriever{a}, Reranker: reranker, Template: m.template, Tokenizer: chatTokenizer{m.tokenizer}, Generator: m.generator, Telemetry: a.tel,
+		Texts: answer.Texts{Encoder: textEncoder{a.embed}, Scorer: a.scorer, Most: a.cfg.Inference.MaxQueue},
 	}, settings)
 	return err
 }
@@ -135,7 +136,7 @@ func (a *App) loadAnswerModel(ctx context.Context, path string) (*answerModel, e
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	m.generator = &generator{engine: e, info: modelInfo(f, modelName(a.cfg.Models.Answer), dec, e.Window()), weights: dec.Weights}
+	m.generator = &generator{forms: newForms(m.tokenizer, dec.Vocab), engine: e, info: modelInfo(f, modelName(a.cfg.Models.Answer), dec, e.Window()), weights: dec.Weights}
 	return m, nil
 }
 
@@ -175,6 +176,7 @@ func modelInfo(f *gguf.File, name string, c model.Config, window int) answer.Mod
 
 // generator is the engine as the question road sees it.
 type generator struct {
+	*forms
 	engine  *engine.Engine
 	info    answer.ModelInfo
 	weights int64 // bytes
@@ -212,12 +214,16 @@ func (g *generator) stats() telemetry.EngineStats {
 
 // Generate runs one request and turns the engine's events into the road's.
 func (g *generator) Generate(ctx context.Context, req answer.Generation, emit func(answer.Event)) (answer.Generated, error) {
+	grammar, err := g.grammar(req.Format)
+	if err != nil {
+		return answer.Generated{}, err
+	}
 	p := req.Sampling
 	stream, err := g.engine.Submit(ctx, engine.Request{
 		Tokens: req.Tokens, MaxTokens: req.MaxTokens, Stop: req.Stop, Confidence: req.Confidence, Tenant: tenant.Of(ctx),
 		Sampling: sample.Params{
 			Temperature: float32(p.Temperature), TopP: float32(p.TopP), MinP: float32(p.MinP),
-			RepetitionPenalty: float32(p.RepetitionPenalty), TopK: p.TopK, Seed: p.Seed,
+			RepetitionPenalty: float32(p.RepetitionPenalty), TopK: p.TopK, Seed: p.Seed, Grammar: grammar,
 		},
 	})
 	if err != nil {

@@ -24,8 +24,14 @@ func (a *App) openReranker(ctx context.Context) (*rerank.Reranker, error) {
 			return nil, fmt.Errorf("reranker: %w", err)
 		}
 		cfg.Alone = true
-		return rerank.New(cross, cfg)
+		a.scorer = crossScorer{cross}
+		within, err := rerank.NewCross(pairScorer{cross}, a.cfg.Rerank.Timeout)
+		if err != nil {
+			return nil, err
+		}
+		return rerank.New(within, cfg)
 	default:
+		a.scorer = sentenceScorer{a.embed}
 		return rerank.New(rerank.BestSentence{}, cfg)
 	}
 }
@@ -38,7 +44,7 @@ func (a *App) rerankConfig() rerank.Config {
 	return cfg
 }
 
-func (a *App) openCross(ctx context.Context) (*rerank.Cross, error) {
+func (a *App) openCross(ctx context.Context) (*encode.CrossEncoder, error) {
 	path, err := a.ensure(ctx, a.cfg.Models.Rerank)
 	if err != nil {
 		return nil, err
@@ -56,7 +62,7 @@ func (a *App) openCross(ctx context.Context) (*rerank.Cross, error) {
 	if !e.Whole() {
 		a.log.Warn("the reranker's file holds no dense layer before its scores: conversion to GGUF drops BERT's, and the scores are not the original model's; use its Hugging Face folder", "path", path)
 	}
-	return rerank.NewCross(pairScorer{e}, a.cfg.Rerank.Timeout)
+	return e, nil
 }
 
 // pairScorer is the cross-encoder as the rerank stage sees it.

@@ -69,14 +69,11 @@ func (a *App) Handler() http.Handler {
 	return httpapi.New(httpapi.Deps{
 		Asker: a.ask, Library: a, Ingester: a, Ready: a.Ready, Metrics: a.tel.Handler(), Log: a.log,
 		Latency: webui.Latency(httpapi.LatencyPath), LatencyData: webui.Data(a.tel),
-		Models: []httpapi.Model{
-			{ID: modelName(a.cfg.Models.Answer), Object: "model", OwnedBy: "ragd", Role: "answers"},
-			{ID: modelName(a.cfg.Models.Embedding), Object: "model", OwnedBy: "ragd", Role: "embeddings"},
-		},
+		Models:   a.models(),
 		Stopping: a.stopping, Telemetry: a.tel,
 	}, httpapi.Config{
 		MaxBodyBytes: a.cfg.Server.MaxBodyBytes, RequestTimeout: a.cfg.Server.RequestTimeout,
-		Keys: a.cfg.Server.Keys, Version: a.opts.Version,
+		Keys: a.cfg.Server.Keys, Version: a.opts.Version, Dimensions: a.embed.Dim(),
 	})
 }
 

@@ -29,6 +29,7 @@ var statuses = map[answer.Code]int{
 	unauthorized:       http.StatusUnauthorized,
 	forbidden:          http.StatusForbidden,
 	answer.NotFound:    http.StatusNotFound,
+	modelNotFound:      http.StatusNotFound,
 	answer.Conflict:    http.StatusConflict,
 	methodNotAllowed:   http.StatusMethodNotAllowed,
 	answer.TooLarge:    http.StatusRequestEntityTooLarge,
@@ -63,7 +64,7 @@ func (s *server) fail(c *gin.Context, err error, traceID string) {
 	if e.RetryAfter > 0 {
 		c.Header("Retry-After", strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))
 	}
-	c.AbortWithStatusJSON(statuses[e.Code], bodyOf(e, traceID))
+	c.AbortWithStatusJSON(errorFor(c, e, traceID))
 }
 
 func (s *server) logError(c *gin.Context, e *answer.Error, traceID string) {

@@ -25,6 +25,10 @@ type fakeAsker struct {
 	late  bool
 	panic bool
 	got   answer.Request
+
+	chat   answer.ChatRequest
+	embed  answer.EmbedRequest
+	rerank answer.RerankRequest
 }
 
 func (f *fakeAsker) Ask(_ context.Context, _ time.Time, req answer.Request, sink answer.Sink) (*answer.Result, error) {
@@ -53,6 +57,40 @@ func (f *fakeAsker) Search(_ context.Context, req answer.SearchRequest) (*answer
 
 func (f *fakeAsker) Reject(context.Context, answer.Route, time.Time, error) string {
 	return "trace-rejected"
+}
+
+func (f *fakeAsker) Chat(_ context.Context, _ time.Time, req answer.ChatRequest, sink answer.Sink) (*answer.ChatResult, error) {
+	f.chat = req
+	res := &answer.ChatResult{ID: "chatcmpl-1", TraceID: "trace-1", Model: "small", Text: "가나다 <b>", FinishReason: "stop_string"}
+	res.Usage = answer.Usage{InputTokens: 7, OutputTokens: 3, CachedTokens: 2}
+	if f.err != nil && !f.late {
+		return res, f.err
+	}
+	sink.Queued(1)
+	sink.Delta("가나다 ")
+	if f.err != nil {
+		return res, f.err
+	}
+	sink.Delta("<b>")
+	return res, nil
+}
+
+func (f *fakeAsker) Embed(_ context.Context, _ time.Time, req answer.EmbedRequest) (*answer.EmbedResult, error) {
+	f.embed = req
+	res := &answer.EmbedResult{TraceID: "trace-1", Tokens: 5}
+	for range req.Texts {
+		res.Vectors = append(res.Vectors, []float32{1, -0.5})
+	}
+	return res, f.err
+}
+
+func (f *fakeAsker) Rerank(_ context.Context, _ time.Time, req answer.RerankRequest) (*answer.RerankResult, error) {
+	f.rerank = req
+	res := &answer.RerankResult{ID: "rerank_1", TraceID: "trace-1", Model: "scorer", Tokens: 9}
+	for i := range req.Texts {
+		res.Results = append([]answer.RankedText{{Index: i, Score: float32(i)}}, res.Results...)
+	}
+	return res, f.err
 }
 
 type fakeLibrary struct{ deleted []string }
@@ -91,7 +129,8 @@ func newServer(t *testing.T, asker *fakeAsker, keys ...string) *httptest.Server 
 	srv := httptest.NewServer(New(Deps{
 		Asker: asker, Library: &fakeLibrary{}, Ingester: fakeIngester{}, Metrics: http.NotFoundHandler(),
 		Ready: func(context.Context) error { return nil }, Log: slog.New(slog.DiscardHandler),
-	}, Config{MaxBodyBytes: 1 << 20, RequestTimeout: time.Minute, Keys: keys}))
+		Models: []Model{{ID: "small", Role: RoleAnswers}, {ID: "e5", Role: RoleEmbeddings}, {ID: "scorer", Role: RoleRerank}},
+	}, Config{Dimensions: 2, MaxBodyBytes: 1 << 20, RequestTimeout: time.Minute, Keys: keys}))
 	t.Cleanup(srv.Close)
 	return srv
 }

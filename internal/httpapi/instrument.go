@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/gin-gonic/gin"
@@ -22,13 +23,16 @@ func instrument(t *telemetry.Telemetry) gin.HandlerFunc {
 	)
 }
 
+// measured are the routes that make a span of their own.
+var measured = []answer.Route{answer.RouteAsk, answer.RouteSearch, answer.RouteChat, answer.RouteEmbeddings, answer.RouteRerank}
+
 // withoutServerSpan reports, by the name of the span, whether a route makes its own
 // or is asked so often by machines that its spans would be noise. What matches no
 // route has none either.
 func withoutServerSpan(name string) bool {
 	method, path, ok := strings.Cut(name, " ")
 	switch {
-	case name == string(answer.RouteAsk), name == string(answer.RouteSearch):
+	case slices.Contains(measured, answer.Route(name)):
 		return true
 	case !ok || !strings.HasPrefix(path, "/"):
 		return true

@@ -46,10 +46,6 @@ func (s *server) readyz(c *gin.Context) {
 	c.JSON(http.StatusOK, gin.H{"status": "ready"})
 }
 
-func (s *server) models(c *gin.Context) {
-	c.JSON(http.StatusOK, gin.H{"object": "list", "data": s.Models})
-}
-
 func (s *server) collections(c *gin.Context) {
 	list, err := s.Library.Collections(c.Request.Context())
 	if err != nil {

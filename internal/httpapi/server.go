@@ -21,7 +21,10 @@ import (
 type Asker interface {
 	Ask(ctx context.Context, received time.Time, req answer.Request, sink answer.Sink) (*answer.Result, error)
 	Search(ctx context.Context, req answer.SearchRequest) (*answer.SearchResult, error)
-	// Reject records a request that was refused before it could be asked and
+	Chat(ctx context.Context, received time.Time, req answer.ChatRequest, sink answer.Sink) (*answer.ChatResult, error)
+	Embed(ctx context.Context, received time.Time, req answer.EmbedRequest) (*answer.EmbedResult, error)
+	Rerank(ctx context.Context, received time.Time, req answer.RerankRequest) (*answer.RerankResult, error)
+	// Reject records a request of a route that was refused before it could be asked and
 	// returns its trace id.
 	Reject(ctx context.Context, route answer.Route, received time.Time, err error) (traceID string)
 }
@@ -43,14 +46,6 @@ type IngestRequest struct {
 // Ingester reads files of this machine.
 type Ingester interface {
 	Ingest(ctx context.Context, req IngestRequest, progress func(ingest.Progress)) (ingest.Report, error)
-}
-
-// Model is one model in use, as /v1/models lists it.
-type Model struct {
-	ID      string `json:"id"`
-	Object  string `json:"object"`
-	OwnedBy string `json:"owned_by"`
-	Role    string `json:"role"`
 }
 
 // Deps are what the routes need.
@@ -90,6 +85,8 @@ type Config struct {
 	Keys []string
 	// Version is reported by /healthz.
 	Version string
+	// Dimensions is the length of an embedding.
+	Dimensions int
 }
 
 type server struct {
@@ -97,11 +94,12 @@ type server struct {
 	cfg Config
 	// ingests maps the id of a running ingest to its context.CancelFunc.
 	ingests sync.Map
+	started time.Time
 }
 
 // New returns the handler of every route.
 func New(deps Deps, cfg Config) http.Handler {
-	s := &server{Deps: deps, cfg: cfg}
+	s := &server{Deps: deps, cfg: cfg, started: time.Now()}
 	gin.SetMode(gin.ReleaseMode)
 	e := gin.New()
 	e.HandleMethodNotAllowed = true
@@ -127,6 +125,10 @@ func New(deps Deps, cfg Config) http.Handler {
 	v1 := private.Group("/v1")
 	v1.POST("/search", s.search)
 	v1.GET("/models", s.models)
+	v1.GET("/models/*id", s.model)
+	v1.POST("/chat/completions", s.chatCompletions)
+	v1.POST("/embeddings", s.embeddings)
+	v1.POST("/rerank", s.rerank)
 	v1.GET("/collections", s.collections)
 	v1.GET("/documents", s.documents)
 	v1.DELETE("/documents", s.deleteDocuments)

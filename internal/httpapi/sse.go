@@ -41,6 +41,9 @@ func (s *eventStream) send(event string, v any) {
 		s.c.Error(err)
 		return
 	}
-	fmt.Fprintf(s.c.Writer, "event: %s\ndata: %s\n\n", event, data)
+	if event != "" {
+		fmt.Fprintf(s.c.Writer, "event: %s\n", event)
+	}
+	fmt.Fprintf(s.c.Writer, "data: %s\n\n", data)
 	s.c.Writer.Flush()
 }

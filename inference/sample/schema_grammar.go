@@ -1,0 +1,124 @@
+package sample
+
+import (
+	"math"
+	"slices"
+)
+
+// SchemaGrammar holds an answer to a schema. Only when the value is complete may
+// the end of generation come.
+type SchemaGrammar struct {
+	vocab   *Vocabulary
+	pieces  func(id int32) []byte
+	now     []thread
+	allowed []uint64
+	path    [][]thread // positions after each byte of the token being tried
+}
+
+var _ Grammar = (*SchemaGrammar)(nil)
+
+// maxThreads bounds the positions kept side by side. Leaving some out rules out
+// valid answers, never lets an invalid one through.
+const maxThreads = 128
+
+// NewSchemaGrammar starts a grammar over a vocabulary; piece is the function that
+// the vocabulary was made with.
+func NewSchemaGrammar(v *Vocabulary, piece func(id int32) []byte, s *Schema) *SchemaGrammar {
+	return &SchemaGrammar{
+		vocab: v, pieces: piece, now: []thread{{mode: tValue, n: s.root}},
+		allowed: make([]uint64, (v.size+63)/64), path: make([][]thread, v.longer+1),
+	}
+}
+
+// Mask rules out every token that cannot go on.
+func (g *SchemaGrammar) Mask(logits []float32) {
+	clear(g.allowed)
+	if g.Done() {
+		for _, id := range g.vocab.end {
+			g.allow(id)
+		}
+	}
+	g.try(g.vocab.others)
+	if slices.ContainsFunc(g.now, thread.roomy) {
+		for i := range g.vocab.plain {
+			g.allow(g.vocab.plain[i].id)
+		}
+	} else {
+		g.try(g.vocab.plain)
+	}
+	for i := range logits {
+		if i >= g.vocab.size || g.allowed[i/64]>>(i%64)&1 == 0 {
+			logits[i] = float32(math.Inf(-1))
+		}
+	}
+}
+
+// roomy reports a string in which any plain text may stand.
+func (t thread) roomy() bool {
+	return t.mode == tString && t.text.mode == inString && t.n.max == unlimited
+}
+
+// Accept moves on by a token. Tokens that Mask ruled out change nothing.
+func (g *SchemaGrammar) Accept(id int32) {
+	if id < 0 || int(id) >= g.vocab.size {
+		return
+	}
+	now := g.now
+	for _, c := range g.pieces(id) {
+		now = advance(nil, now, c)
+	}
+	if len(now) > 0 {
+		g.now = now
+	}
+}
+
+// Done reports whether the value may end here.
+func (g *SchemaGrammar) Done() bool { return slices.ContainsFunc(g.now, thread.complete) }
+
+func (g *SchemaGrammar) allow(id int32) {
+	if id >= 0 && int(id) < g.vocab.size {
+		g.allowed[id/64] |= 1 << (id % 64)
+	}
+}
+
+// advance appends to dst the positions after byte c, each once.
+func advance(dst, now []thread, c byte) []thread {
+	for i := range now {
+		dst = now[i].step(c, dst)
+	}
+	if len(dst) < 2 {
+		return dst
+	}
+	out := dst[:1]
+	for _, t := range dst[1:] {
+		if !slices.Contains(out, t) && len(out) < maxThreads {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// try allows the entries whose bytes can all follow. good is how many leading
+// bytes of the entry before could.
+func (g *SchemaGrammar) try(entries []entry) {
+	g.path[0] = append(g.path[0][:0], g.now...)
+	good := 0
+	for i := range entries {
+		e := &entries[i]
+		if e.common > good {
+			continue // it shares the byte that failed
+		}
+		good = e.common
+		for good < len(e.piece) {
+			next := advance(g.path[good+1][:0], g.path[good], e.piece[good])
+			g.path[good+1] = next
+			if len(next) == 0 {
+				break
+			}
+			good++
+		}
+		if good == len(e.piece) {
+			g.allow(e.id)
+		}
+	}
+}
