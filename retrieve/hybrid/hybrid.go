@@ -60,10 +60,26 @@ func New(pool *pgxpool.Pool, dense retrieve.Retriever, words Words, cfg Config) 
 	return &Retriever{pool: pool, dense: dense, words: words, cfg: cfg}, nil
 }
 
+// attempts is how often a search is made when documents that it finds are replaced
+// or deleted meanwhile.
+const attempts = 3
+
 // Retrieve implements retrieve.Retriever. Every hit has both scores, exact, and
-// its rank in the lists that hold it. A document that was deleted or replaced
-// while the sides searched is not among the hits with its old text.
+// its rank in the lists that hold it. Each side reads one state of the database, but
+// perhaps not the same: when something that a side found is gone at the end, the
+// search is made again. So a document that is replaced meanwhile is found wholly as
+// it was before or as it is after; one that is replaced over and over may be found in
+// part, never with old text.
 func (r *Retriever) Retrieve(ctx context.Context, q retrieve.Query) ([]retrieve.Hit, error) {
+	for attempt := 1; ; attempt++ {
+		hits, changed, err := r.retrieve(ctx, q)
+		if err != nil || !changed || attempt == attempts {
+			return hits, err
+		}
+	}
+}
+
+func (r *Retriever) retrieve(ctx context.Context, q retrieve.Query) (hits []retrieve.Hit, changed bool, err error) {
 	sides := q
 	sides.Limit = max(q.Limit, r.cfg.Candidates)
 	var near []retrieve.Hit
@@ -82,17 +98,17 @@ func (r *Retriever) Retrieve(ctx context.Context, q retrieve.Query) ([]retrieve.
 		return err
 	})
 	if err := g.Wait(); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	return r.fuse(ctx, q, near, matches)
 }
 
-func (r *Retriever) fuse(ctx context.Context, q retrieve.Query, near []retrieve.Hit, m *lexical.Matches) (hits []retrieve.Hit, err error) {
+func (r *Retriever) fuse(ctx context.Context, q retrieve.Query, near []retrieve.Hit, m *lexical.Matches) (hits []retrieve.Hit, changed bool, err error) {
 	ctx, end := q.Begin(ctx, retrieve.Fuse)
 	defer func() { end(err) }()
 	top := m.Top(max(q.Limit, r.cfg.Candidates))
-	if hits, err = r.union(ctx, q, near, top); err != nil {
-		return nil, fmt.Errorf("fuse: %w", err)
+	if hits, changed, err = r.union(ctx, q, near, top); err != nil {
+		return nil, false, fmt.Errorf("fuse: %w", err)
 	}
 	ranks := make(map[int64]int, len(top))
 	for i, match := range top {
@@ -108,14 +124,14 @@ func (r *Retriever) fuse(ctx context.Context, q retrieve.Query, near []retrieve.
 	}
 	scores, err := fuse.Fuse(r.cfg.Method, list, r.cfg.DenseWeight)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	for i, s := range scores {
 		h := &hits[i].Scores
 		h.Fused, h.DensePart, h.LexicalPart = s.Fused, s.Dense, s.Lexical
 	}
 	slices.SortStableFunc(hits, better)
-	return hits[:min(q.Limit, len(hits))], nil
+	return hits[:min(q.Limit, len(hits))], changed, nil
 }
 
 // better puts the higher score first, of equal ones the higher cosine.
@@ -127,8 +143,9 @@ func better(a, b retrieve.Hit) int {
 	)
 }
 
-// union is what either side found and is still there, each with its cosine.
-func (r *Retriever) union(ctx context.Context, q retrieve.Query, near []retrieve.Hit, top []lexical.Match) ([]retrieve.Hit, error) {
+// union is what either side found and is still there, each with its cosine; changed
+// says that something is not.
+func (r *Retriever) union(ctx context.Context, q retrieve.Query, near []retrieve.Hit, top []lexical.Match) (hits []retrieve.Hit, changed bool, err error) {
 	known := make([]int64, len(near))
 	for i, h := range near {
 		known[i] = h.Chunk.ID
@@ -139,8 +156,7 @@ func (r *Retriever) union(ctx context.Context, q retrieve.Query, near []retrieve
 			missing = append(missing, m.Chunk)
 		}
 	}
-	var hits []retrieve.Hit
-	err := store.Read(ctx, r.pool, func(tx pgx.Tx) error {
+	err = store.Read(ctx, r.pool, func(tx pgx.Tx) error {
 		alive, err := alive(ctx, tx, known)
 		if err != nil {
 			return err
@@ -155,9 +171,10 @@ func (r *Retriever) union(ctx context.Context, q retrieve.Query, near []retrieve
 				hits = append(hits, hit(q, row))
 			}
 		}
+		changed = len(hits) < len(near)+len(missing)
 		return nil
 	})
-	return hits, err
+	return hits, changed, err
 }
 
 func alive(ctx context.Context, tx pgx.Tx, ids []int64) (map[int64]bool, error) {
