@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ragd/ingest/chunk"
+	"ragd/internal/answer"
 	"ragd/internal/app"
 	"ragd/internal/config"
 	"ragd/internal/eval"
@@ -30,6 +31,7 @@ type evalFlags struct {
 	strangers string
 	grow      []int
 	answers   int
+	mode      string
 	chunks    []string
 	budgets   []int
 	out       string
@@ -57,7 +59,7 @@ func newEval(o *options) *cobra.Command {
 	}
 	fl := cmd.Flags()
 	fl.StringSliceVar(&f.pipelines, "pipelines", eval.Pipelines, "which to run")
-	fl.IntVar(&f.sel.Documents, "limit", 0, "keep this many documents, relevant ones first (0 for all)")
+	fl.IntVar(&f.sel.Documents, "limit", 0, "keep this many documents: relevant ones first, of long ones the shortest (0 for all)")
 	fl.IntVar(&f.sel.Every, "every", 1, "ask every n-th question")
 	fl.StringVar(&f.half, "half", "all", "ask the even or the odd half, or all (tune on even, report odd)")
 	fl.StringVar(&f.lang, "languages", "", "languages of questions and documents in a parallel set, such as ko-en")
@@ -65,6 +67,7 @@ func newEval(o *options) *cobra.Command {
 	fl.StringVar(&f.strangers, "strangers", "", "a set whose questions these documents do not answer: weigh the bounds on evidence, or, with --answers, ask them too")
 	fl.IntSliceVar(&f.grow, "grow", nil, "instead of measuring quality, grow the documents to these numbers of chunks and time the searches")
 	fl.IntVar(&f.answers, "answers", 0, "instead of searching alone, answer this many questions with the answer model")
+	fl.StringVar(&f.mode, "answer-mode", answer.ModeAuto, "how: auto, generate or extract")
 	fl.StringSliceVar(&f.chunks, "chunks", nil, "in a set of long documents, cut them into chunks of these tokens, such as 256/64 with an overlap (default as configured)")
 	fl.IntSliceVar(&f.budgets, "budgets", []int{512, 1024}, "in a set of long documents, show this many tokens of chunks")
 	fl.StringVar(&f.out, "out", "", "file for the report (default a new one in the data folder's eval)")
@@ -94,6 +97,8 @@ func (f evalFlags) check(files int) error {
 		return errors.New("--grow: a corpus has at least 1 chunk")
 	case f.answers < 0:
 		return errors.New("--answers must not be negative")
+	case !slices.Contains([]string{answer.ModeAuto, answer.ModeGenerate, answer.ModeExtract}, f.mode):
+		return fmt.Errorf("--answer-mode: %q is not auto, generate or extract", f.mode)
 	case len(f.budgets) == 0 || slices.Min(f.budgets) < 1:
 		return errors.New("--budgets: at least 1 token is shown")
 	}
@@ -162,6 +167,7 @@ func (f evalFlags) plan(dir string, cfg config.Config) (measurement, error) {
 		if err != nil {
 			return nil, err
 		}
+		set = set.Shortest(f.sel.Documents)
 		chunks, err := f.cuts(cfg)
 		if err != nil {
 			return nil, &usageError{err}
@@ -186,7 +192,7 @@ func (f evalFlags) plan(dir string, cfg config.Config) (measurement, error) {
 		}
 	}
 	return func(ctx context.Context, p eval.Parts, progress func(string, int, int)) (*eval.Result, error) {
-		return f.measure(ctx, set, foreign, p, eval.Config{Pipelines: f.pipelines, PassageTokens: f.cut, Progress: progress})
+		return f.measure(ctx, set, foreign, p, eval.Config{Pipelines: f.pipelines, PassageTokens: f.cut, AnswerMode: f.mode, Progress: progress})
 	}, nil
 }
 
@@ -243,7 +249,7 @@ func (f evalFlags) settings(cfg config.Config) (map[string]any, error) {
 		"settings": all,
 		"eval": map[string]any{
 			"pipelines": f.pipelines, "limit": f.sel.Documents, "every": f.sel.Every, "half": f.half, "languages": f.lang,
-			"passage_tokens": f.cut, "strangers": filepath.Base(f.strangers), "answers": f.answers, "chunks": f.chunks, "budgets": f.budgets,
+			"passage_tokens": f.cut, "strangers": filepath.Base(f.strangers), "answers": f.answers, "answer_mode": f.mode, "chunks": f.chunks, "budgets": f.budgets,
 		},
 	}, err
 }

@@ -12,7 +12,7 @@ import (
 )
 
 func TestEvalFlags(t *testing.T) {
-	good := evalFlags{sel: eval.Selection{Every: 1}, half: "all", pipelines: eval.Pipelines, cut: 512, budgets: []int{512}}
+	good := evalFlags{sel: eval.Selection{Every: 1}, half: "all", pipelines: eval.Pipelines, cut: 512, budgets: []int{512}, mode: "auto"}
 	if err := good.check(1); err != nil {
 		t.Fatal(err)
 	}
@@ -23,6 +23,7 @@ func TestEvalFlags(t *testing.T) {
 		"--every":          func(f *evalFlags) { f.sel.Every = 0 },
 		"--grow":           func(f *evalFlags) { f.grow = []int{100, 0} },
 		"--answers":        func(f *evalFlags) { f.answers = -1 },
+		"--answer-mode":    func(f *evalFlags) { f.mode = "guess" },
 		"--budgets":        func(f *evalFlags) { f.budgets = nil },
 		"--compare":        func(f *evalFlags) { f.compare = true },
 	} {

@@ -67,7 +67,7 @@ type asker struct{ *answer.Service }
 
 // Ask implements eval.Asker.
 func (s asker) Ask(ctx context.Context, q eval.Question) (eval.Reply, error) {
-	req := answer.Request{Question: q.Text, Collection: q.Collection}
+	req := answer.Request{Question: q.Text, Collection: q.Collection, AnswerMode: q.Mode}
 	for _, t := range q.History {
 		req.History = append(req.History, answer.Turn{Role: t.Role, Content: t.Text})
 	}

@@ -19,6 +19,8 @@ type Question struct {
 	Text       string
 	Collection string
 	History    []Turn
+	// Mode is the answer mode; empty for the asker's default.
+	Mode string
 }
 
 // Reply is an answer.
@@ -101,7 +103,7 @@ func Answer(ctx context.Context, set *Set, p Parts, cfg Config, n int) (*Answers
 
 func (r *runner) answer(ctx context.Context, q Query) (AnswerScore, error) {
 	start := time.Now()
-	reply, err := r.Asker.Ask(ctx, Question{q.Text, r.collection, q.History})
+	reply, err := r.Asker.Ask(ctx, Question{q.Text, r.collection, q.History, r.cfg.AnswerMode})
 	if err != nil {
 		return AnswerScore{}, err
 	}

@@ -54,6 +54,8 @@ type Config struct {
 	Pipelines []string
 	// PassageTokens is where passages are cut for the embedding model.
 	PassageTokens int
+	// AnswerMode is how Answer has its questions answered.
+	AnswerMode string
 	// Progress is told how far the ingest and the questions are; may be nil.
 	Progress func(what string, done, of int)
 }

@@ -72,6 +72,22 @@ func OpenSpans(dir string) (*SpanSet, error) {
 	return s, err
 }
 
+// Shortest is the set of the n shortest documents alone; 0 keeps all.
+func (s *SpanSet) Shortest(n int) *SpanSet {
+	if n <= 0 || n >= len(s.Documents) {
+		return s
+	}
+	docs := slices.Clone(s.Documents)
+	slices.SortStableFunc(docs, func(a, b Document) int { return len(a.Text) - len(b.Text) })
+	out := &SpanSet{Name: s.Name, Documents: docs[:n]}
+	for _, q := range s.Questions {
+		if slices.ContainsFunc(out.Documents, func(d Document) bool { return d.ID == q.Document }) {
+			out.Questions = append(out.Questions, q)
+		}
+	}
+	return out
+}
+
 // corpus reads a document of a span set; its name must not lead out of the folder.
 func (f folder) corpus(name string) (text string, err error) {
 	if strings.ContainsAny(name, `/\*?[`) {

@@ -75,6 +75,20 @@ func TestSpanMetrics(t *testing.T) {
 	}
 }
 
+func TestShortest(t *testing.T) {
+	s := &SpanSet{
+		Documents: []Document{{ID: "long", Text: "aaaa"}, {ID: "short", Text: "a"}, {ID: "middle", Text: "aa"}},
+		Questions: []SpanQuery{{ID: "1", Document: "long"}, {ID: "2", Document: "middle"}, {ID: "3", Document: "short"}},
+	}
+	got := s.Shortest(2)
+	if len(got.Documents) != 2 || len(got.Questions) != 2 || got.Questions[0].ID != "2" || s.Documents[0].ID != "long" {
+		t.Errorf("%+v of %+v", got, s)
+	}
+	if s.Shortest(0) != s || s.Shortest(3) != s {
+		t.Error("a set that is kept whole is another")
+	}
+}
+
 func TestUnion(t *testing.T) {
 	got := union([]ingest.Span{{Start: 5, End: 9}, {Start: 0, End: 3}, {Start: 3, End: 4}, {Start: 6, End: 7}})
 	if d := cmp.Diff([]ingest.Span{{Start: 0, End: 4}, {Start: 5, End: 9}}, got); d != "" {
