@@ -22,12 +22,14 @@ type view struct {
 	text      string // what of the chunk is presented
 	sentences bool
 	truncated bool
+	joined    []int64       // neighbours that text holds, too
+	wide      *ingest.Chunk // the chunk with them
 }
 
 func (v view) source(marker int) Source {
 	s := source(v.hit, marker)
 	s.Sentences, s.Truncated = v.sentences, v.truncated
-	s.Text = v.text
+	s.Text, s.Joined = v.text, v.joined
 	return s
 }
 
@@ -180,6 +182,9 @@ func (a *asking) pack(ctx context.Context) (err error) {
 			v.chosen.text, v.chosen.sentences = v.short, true
 		}
 		a.view = append(a.view, v.chosen)
+	}
+	if err := a.enlarge(ctx, in); err != nil {
+		return err
 	}
 	return a.warmest(ctx)
 }

@@ -75,8 +75,10 @@ type Source struct {
 	// Truncated: the only evidence was longer than the room and was cut at a sentence.
 	Truncated bool `json:"truncated,omitempty"`
 	// Sentences: the supporting sentences stand for the whole chunk.
-	Sentences bool   `json:"sentences,omitempty"`
-	Text      string `json:"text,omitempty"`
+	Sentences bool `json:"sentences,omitempty"`
+	// Joined are the neighbours in the document whose text stands here, too.
+	Joined []int64 `json:"joined,omitempty"`
+	Text   string  `json:"text,omitempty"`
 }
 
 // Sources lists chunks by how far they came.

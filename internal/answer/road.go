@@ -209,6 +209,7 @@ func (a *asking) setLedger(l budget.Ledger) {
 	a.res.UsedChunks = len(a.view)
 	for i, v := range a.view {
 		a.res.Sources.Presented = append(a.res.Sources.Presented, v.source(i+1))
+		l.Evidence[i].Joined = v.joined
 	}
 	if a.req.Explain {
 		a.explain()

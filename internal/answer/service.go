@@ -37,6 +37,8 @@ type Deps struct {
 	Tokenizer Tokenizer
 	Generator Generator
 	Telemetry *telemetry.Telemetry
+	// Neighbours lets chunks be joined with those beside them; nil for never.
+	Neighbours Neighbours
 	// Texts are for callers that use the encoders for themselves.
 	Texts Texts
 }

@@ -51,10 +51,14 @@ func (a *App) openAnswers(ctx context.Context) error {
 	if settings.Prices, err = a.cfg.Cost.Prices(); err != nil {
 		return err
 	}
-	a.ask, err = answer.New(answer.Deps{
+	deps := answer.Deps{
 		Embedder: a.embed, Retriever: tenantRetriever{a}, Reranker: reranker, Template: m.template, Tokenizer: chatTokenizer{m.tokenizer}, Generator: m.generator, Telemetry: a.tel,
 		Texts: answer.Texts{Encoder: textEncoder{a.embed}, Scorer: a.scorer, Most: a.cfg.Inference.MaxQueue},
-	}, settings)
+	}
+	if a.cfg.Prompt.JoinNeighbours {
+		deps.Neighbours = a.store
+	}
+	a.ask, err = answer.New(deps, settings)
 	return err
 }
 

@@ -144,6 +144,9 @@ type Prompt struct {
 	ContextTokens int    `koanf:"context_tokens"`
 	AnswerTokens  int    `koanf:"answer_tokens"`
 	MaxChunks     int    `koanf:"max_chunks"`
+	// JoinNeighbours fills what is left of the budget with the chunks beside those
+	// presented, as far as headings and tokens allow.
+	JoinNeighbours bool `koanf:"join_neighbours"`
 }
 
 // Telemetry is logs and content; exporters follow the OTEL_ variables.

@@ -252,7 +252,7 @@ func TestMeasured(t *testing.T) {
 	if err := l.Check(65); err != nil {
 		t.Error(err)
 	}
-	if diff := cmp.Diff([]Item{{2, 21}, {1, 11}}, l.Evidence); diff != "" || l.History != 15 {
+	if diff := cmp.Diff([]Item{{ChunkID: 2, Tokens: 21}, {ChunkID: 1, Tokens: 11}}, l.Evidence); diff != "" || l.History != 15 {
 		t.Errorf("history %d, evidence (-want +got):\n%s", l.History, diff)
 	}
 	if err := l.Check(64); err == nil {

@@ -24,6 +24,9 @@ type Ledger struct {
 type Item struct {
 	ChunkID int64 `json:"chunk_id"`
 	Tokens  int   `json:"tokens"`
+	// Joined are neighbours that the caller presents with it; their tokens are in
+	// Tokens.
+	Joined []int64 `json:"joined,omitempty"`
 }
 
 // Dropped is a candidate that was not presented.
