@@ -115,14 +115,7 @@ var planner = []string{"enable_seqscan", "enable_bitmapscan", "enable_sort", "en
 
 // approximate walks the HNSW index of a part.
 func (r *Retriever) approximate(ctx context.Context, tx pgx.Tx, p part, where filter.Filter, q retrieve.Query) ([]neighbour, error) {
-	ef := min(max(r.cfg.EfSearch, 2*q.Limit), 1000)
-	_, err := tx.Exec(ctx, `
-		SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', $1, true)`, strconv.Itoa(ef))
-	if err != nil {
-		return nil, err
-	}
-	off := "off"
-	if err := setPlanner(ctx, tx, &off); err != nil {
+	if err := r.setWalk(ctx, tx, q); err != nil {
 		return nil, err
 	}
 	near, err := query(ctx, tx, indexSQL(p, where), []part{p}, where, q)
@@ -130,6 +123,18 @@ func (r *Retriever) approximate(ctx context.Context, tx pgx.Tx, p part, where fi
 		return nil, err
 	}
 	return near, setPlanner(ctx, tx, nil)
+}
+
+// setWalk makes PostgreSQL walk the index until enough chunks passed the filter.
+func (r *Retriever) setWalk(ctx context.Context, tx pgx.Tx, q retrieve.Query) error {
+	ef := min(max(r.cfg.EfSearch, 2*q.Limit), 1000)
+	_, err := tx.Exec(ctx, `
+		SELECT set_config('hnsw.iterative_scan', 'relaxed_order', true), set_config('hnsw.ef_search', $1, true)`, strconv.Itoa(ef))
+	if err != nil {
+		return err
+	}
+	off := "off"
+	return setPlanner(ctx, tx, &off)
 }
 
 // setPlanner changes the settings for this transaction; nil brings them back.

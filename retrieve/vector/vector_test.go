@@ -11,14 +11,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"ragd/ingest"
 	"ragd/ingest/store"
 	"ragd/internal/testenv"
 	"ragd/retrieve"
-	"ragd/retrieve/internal/filter"
 	"ragd/retrieve/lexical"
 )
 
@@ -30,13 +28,17 @@ const (
 
 func unit(rng *rand.Rand) []float32 {
 	v := make([]float32, dim)
-	var sum float64
 	for i := range v {
 		v[i] = float32(rng.NormFloat64())
-		sum += float64(v[i]) * float64(v[i])
 	}
+	return normal(v)
+}
+
+// normal gives v the length 1.
+func normal(v []float32) []float32 {
+	length := float32(math.Sqrt(dot(v, v)))
 	for i := range v {
-		v[i] /= float32(math.Sqrt(sum))
+		v[i] /= length
 	}
 	return v
 }
@@ -209,58 +211,9 @@ func TestFilteredAndDeep(t *testing.T) {
 			}
 		}
 	}
-	testPlans(t, pool)
 }
 
 func isRare(d ingest.Document) bool { return strings.HasPrefix(d.Path, "rare/") }
-
-// testPlans: the plan is the one that was meant, whatever the planner's estimates.
-func testPlans(t *testing.T, pool *pgxpool.Pool) {
-	r := New(pool, tenant, Config{ExactBelow: 1})
-	q := retrieve.Query{Vector: unit(rand.New(rand.NewPCG(3, 4))), Model: testModel, Collections: []string{"many"}, Limit: 20}
-	for name, f := range map[string]retrieve.Filters{
-		"plain":    {},
-		"filtered": {PathPrefix: "rare/", Metadata: map[string][]string{"lang": {"ko"}}},
-	} {
-		where, _ := filter.New(f)
-		err := r.read(t.Context(), func(tx pgx.Tx) error {
-			parts, err := r.open(t.Context(), tx, q)
-			if err != nil {
-				return err
-			}
-			p := parts[0]
-			index := store.IndexName(p.collection, p.model)
-			if plan := explain(t, tx, exactSQL(parts, where), parts, where, q); strings.Contains(plan, index) {
-				t.Errorf("%s: the exact search uses the index:\n%s", name, plan)
-			}
-			off := "off"
-			if err := setPlanner(t.Context(), tx, &off); err != nil {
-				return err
-			}
-			plan := explain(t, tx, indexSQL(p, where), parts, where, q)
-			if !strings.Contains(plan, "Index Scan using "+index) || strings.Count(plan, "Sort") > strings.Count(plan, "Sort Key")*2 || strings.Contains(plan, "Hash Join") {
-				t.Errorf("%s: the index search goes another way:\n%s", name, plan)
-			}
-			return nil
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func explain(t *testing.T, tx pgx.Tx, sql string, parts []part, where filter.Filter, q retrieve.Query) string {
-	t.Helper()
-	rows, err := tx.Query(t.Context(), "EXPLAIN "+sql, queryArgs(parts, where, q))
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return strings.Join(lines, "\n")
-}
 
 // TestFilterIsLiteral: no character in a prefix, key or value is a wildcard or ends
 // the text.
