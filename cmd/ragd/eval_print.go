@@ -28,6 +28,9 @@ func printEval(w io.Writer, r *eval.Result) {
 	if len(r.Rows) > 0 {
 		printRows(w, r.Rows)
 	}
+	if len(r.Steps) > 0 {
+		printDifferences(w, r.Steps)
+	}
 	if len(r.Spans) > 0 {
 		printSpans(w, r.Spans)
 	}
@@ -104,25 +107,29 @@ func printComparison(w io.Writer, c *eval.Comparison) {
 	for _, s := range c.Settings {
 		fmt.Fprintf(w, "  %s: %v → %v\n", s.Name, s.Before, s.After)
 	}
+	printDifferences(w, c.Rows)
+	if len(c.Changed) == 0 {
+		fmt.Fprintln(w, "no question changed")
+		return
+	}
+	t := newTable(w, 3, 4)
+	t.row("pipeline", "metric", "question", "before", "after")
+	for _, q := range c.Changed {
+		t.row(q.Pipeline, q.Metric, q.ID, points(q.Before), points(q.After))
+	}
+	t.print()
+}
+
+func printDifferences(w io.Writer, list []eval.Difference) {
 	t := newTable(w, 2, 3, 4, 5, 6, 7, 8, 9)
 	t.row("pipeline", "metric", "questions", "before", "after", "change", "95 %", "p", "better", "worse", "")
-	for _, d := range c.Rows {
+	for _, d := range list {
 		mark := ""
 		if d.Significant() {
 			mark = "significant"
 		}
 		t.row(d.Pipeline, d.Metric, fmt.Sprint(d.Queries), points(d.Before), points(d.After), fmt.Sprintf("%+.3f", d.After-d.Before),
 			between(d.Interval), fmt.Sprintf("%.4f", d.P), fmt.Sprint(d.Better), fmt.Sprint(d.Worse), mark)
-	}
-	t.print()
-	if len(c.Changed) == 0 {
-		fmt.Fprintln(w, "no question changed")
-		return
-	}
-	t = newTable(w, 3, 4)
-	t.row("pipeline", "metric", "question", "before", "after")
-	for _, q := range c.Changed {
-		t.row(q.Pipeline, q.Metric, q.ID, points(q.Before), points(q.After))
 	}
 	t.print()
 }

@@ -111,10 +111,10 @@ func TestCompareCommand(t *testing.T) {
 
 func TestPrintEval(t *testing.T) {
 	var out bytes.Buffer
-	printEval(&out, &eval.Result{Set: "tiny", Documents: 3, Rows: []eval.Row{
+	printEval(&out, &eval.Result{Set: "tiny", Documents: 3, Steps: []eval.Difference{{Pipeline: "dense → fused", Before: 0.25, After: 0.5, P: 0.01}}, Rows: []eval.Row{
 		{Pipeline: "fused", Queries: 7, Metrics: eval.Metrics{NDCG10: 0.5}, Intervals: map[string][2]float64{"ndcg@10": {0.41, 0.62}}, ContextTokens: 321, MS: eval.MS{Lexical: 1.25}},
 	}})
-	for _, want := range []string{"tiny: 3 documents", "fused", "0.500", "0.410 … 0.620", "321", "1.2"} {
+	for _, want := range []string{"tiny: 3 documents", "fused", "0.500", "0.410 … 0.620", "321", "1.2", "dense → fused", "+0.250", "significant"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in\n%s", want, out.String())
 		}

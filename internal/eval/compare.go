@@ -65,6 +65,23 @@ type Improvement struct {
 	After    float64 `json:"after"`
 }
 
+// steps compares the pipelines of one run: what fusion adds to each of its sides
+// and the reranker to fusion, in nDCG@10.
+func steps(rows []Row) []Difference {
+	c := &Comparison{}
+	for _, step := range [][2]string{{Lexical, Fused}, {Dense, Fused}, {Fused, Default}} {
+		for _, a := range rows {
+			for _, b := range rows {
+				if a.Pipeline == step[0] && b.Pipeline == step[1] {
+					of := func(s Score) float64 { return s.NDCG10 }
+					c.add(a.Pipeline+" → "+b.Pipeline, "ndcg@10", pairs(a.PerQuery, b.PerQuery, func(s Score) string { return s.ID }, of), false)
+				}
+			}
+		}
+	}
+	return c.Rows
+}
+
 // mostChanged is how many questions of a pipeline are listed.
 const mostChanged = 10
 

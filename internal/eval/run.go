@@ -95,6 +95,8 @@ type Result struct {
 	Set       string `json:"set"`
 	Documents int    `json:"documents"`
 	Rows      []Row  `json:"rows"`
+	// Steps says what each pipeline adds to the one before.
+	Steps []Difference `json:"steps,omitempty"`
 	// Answers is there when questions were answered too.
 	Answers *Answers `json:"answers,omitempty"`
 	// Spans is there for a set whose answers are parts of long documents.
@@ -130,6 +132,7 @@ func Run(ctx context.Context, set *Set, p Parts, cfg Config) (*Result, error) {
 		}
 		out.Rows = append(out.Rows, row)
 	}
+	out.Steps = steps(out.Rows)
 	return out, nil
 }
 

@@ -95,6 +95,9 @@ func TestRun(t *testing.T) {
 			t.Errorf("%s: no time for what was searched: %+v", row.Pipeline, row.MS)
 		}
 	}
+	if len(res.Steps) != 3 || res.Steps[2].Pipeline != "fused → default" || res.Steps[2].Queries != 12 {
+		t.Errorf("steps %+v", res.Steps)
+	}
 	before := e.passages
 	if _, err := eval.Run(t.Context(), fleet("north", 12), p, cfg); err != nil || e.passages != before {
 		t.Errorf("the second run encoded %d passages (%v)", e.passages-before, err)
