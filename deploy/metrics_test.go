@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -18,7 +19,9 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"gopkg.in/yaml.v3"
 
+	"ragd/internal/httpapi"
 	"ragd/telemetry"
+	"ragd/telemetry/cost"
 )
 
 // series are the metrics that a process exposes, each with its labels.
@@ -53,6 +56,10 @@ func exposed(t *testing.T) series {
 		t.Fatal(err)
 	}
 	ask(tel)
+	// One request of HTTP, which is measured by its instrumentation.
+	httpapi.New(httpapi.Deps{
+		Metrics: tel.Handler(), Latency: http.NotFoundHandler(), LatencyData: http.NotFoundHandler(), Log: slog.New(slog.DiscardHandler), Telemetry: tel,
+	}, httpapi.Config{}).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/healthz", nil))
 	run := tel.BeginIngest()
 	run.Progress(ctx, telemetry.IngestProgress{Settled: 1, Found: 2, Bytes: 3, Chunks: 4, Tokens: 5})
 	run.End(ctx, telemetry.IngestOutcome{Indexed: 1})
@@ -74,6 +81,7 @@ func ask(tel *telemetry.Telemetry) {
 	r.End(ctx, r.Timings(at.Add(6*time.Millisecond)), telemetry.Summary{
 		Outcome: telemetry.Answered, Model: "m", InputTokens: 9, OutputTokens: 3, CachedTokens: 1, RetrievedChunks: 2, UsedChunks: 1,
 		Dropped: []telemetry.Dropped{{Reason: "duplicate", Chunks: 1, Tokens: 7}},
+		Cost:    &cost.Cost{Currency: "USD", Input: 1, Output: 2, Total: 3},
 	})
 }
 

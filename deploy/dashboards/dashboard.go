@@ -44,6 +44,10 @@ func load(d *dashboard.DashboardBuilder) {
 		query{expr: "sum(ragd_requests_active)", legend: "active"},
 		query{expr: "sum(ragd_requests_running)", legend: "in the engine"},
 		query{expr: "sum(ragd_queue_depth)", legend: "queued"}))
+	d.WithPanel(stacked("HTTP", "Requests a second by route and status, of every route.", "reqps",
+		query{expr: "sum by (http_route, http_response_status_code) (rate(http_server_request_duration_seconds_count[$__rate_interval]))", legend: "{{http_route}} {{http_response_status_code}}"}))
+	d.WithPanel(lines("HTTP, slowest of 20", "p95 from the first byte read to the last written, by route.", "s",
+		query{expr: "histogram_quantile(0.95, sum by (le, http_route) (rate(http_server_request_duration_seconds_bucket[$__rate_interval])))", legend: "{{http_route}}"}))
 	d.WithPanel(lines("Failures", "Part of the requests that the server failed at.", "percentunit",
 		query{expr: "ragd:error_ratio:5m", legend: "5 minutes"}, query{expr: "ragd:error_ratio:1h", legend: "1 hour"}))
 	d.WithPanel(lines("KV cache", "Blocks in use.", "percentunit",
@@ -63,6 +67,10 @@ func tokens(d *dashboard.DashboardBuilder) {
 		query{expr: "sum(rate(ragd_chunks_retrieved_sum[$__rate_interval])) / sum(rate(ragd_chunks_retrieved_count[$__rate_interval]))", legend: "retrieved"},
 		query{expr: "sum(rate(ragd_chunks_used_sum[$__rate_interval])) / sum(rate(ragd_chunks_used_count[$__rate_interval]))", legend: "presented"},
 		query{expr: "sum(rate(ragd_chunks_dropped_total[$__rate_interval])) / sum(rate(ragd_chunks_used_count[$__rate_interval]))", legend: "left out"}))
+	d.WithPanel(stacked("Cost an hour", "What the requests of an hour cost at this pace, input apart from output, in units of the currency. Empty where nothing has a price.", "short",
+		query{expr: "sum by (part, currency) (rate(ragd_cost_total[$__rate_interval])) * 3600", legend: "{{part}} {{currency}}"}))
+	d.WithPanel(lines("Cost of a request", "Mean of the requests that the engine answered.", "short",
+		query{expr: "sum by (currency) (rate(ragd_cost_total[$__rate_interval])) / scalar(sum(rate(ragd_tokens_input_count[$__rate_interval])))", legend: "{{currency}}"}))
 }
 
 func engine(d *dashboard.DashboardBuilder) {
