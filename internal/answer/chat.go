@@ -115,7 +115,7 @@ func (t *talking) run(ctx context.Context) (err error) {
 			len(tokens), len(tokens)+room, 1-room)}
 	}
 	gen, err := t.Generator.Generate(ctx, Generation{
-		Tokens: tokens, Messages: t.messages(), MaxTokens: or(t.req.MaxTokens, min(room, defaultChatTokens)),
+		Tokens: tokens, Messages: t.messages(), MaxTokens: t.res.Usage.Ledger.AnswerReserved,
 		Sampling: t.sampling(orNone(t.req.Sampling)), Stop: orNone(t.req.Sampling).Stop, Format: t.req.ResponseFormat,
 	}, t.event)
 	t.rec.Generation(ctx, gen.Times, time.Now())
@@ -151,7 +151,10 @@ func (t *talking) render(ctx context.Context) (tokens []int32, err error) {
 		return nil, err
 	}
 	tokens, parts := t.tokenize(segments)
-	t.res.Usage.InputTokens, t.res.Usage.Ledger = len(tokens), new(budget.Plan).Measured(parts)
+	ledger := new(budget.Plan).Measured(parts)
+	ledger.Dropped, ledger.Window = []budget.Dropped{}, t.Generator.Model().Window
+	ledger.AnswerReserved = or(t.req.MaxTokens, max(0, min(ledger.Window-len(tokens), defaultChatTokens)))
+	t.res.Usage.InputTokens, t.res.Usage.Ledger = len(tokens), ledger
 	return tokens, nil
 }
 
