@@ -196,6 +196,11 @@ func printBench(w io.Writer, r bench.Report, asJSON bool) error {
 		t.row(row...)
 	}
 	t.print()
+	for _, test := range r.Tests {
+		if test.Detail != "" {
+			fmt.Fprintf(w, "\n%s: %s\n", test.Name, test.Detail)
+		}
+	}
 	return nil
 }
 

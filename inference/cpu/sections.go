@@ -52,16 +52,21 @@ func (p *partial) join(set *kernel.Set, next *partial) {
 // partials holds the result of each item while sections are attended apart.
 type partials []partial
 
-// plan chooses what an item is. Sections are items of their own when there are
-// too few tiles to keep the threads busy, as in decoding.
+// plan chooses what an item is. Sections are items of their own when a tile is too
+// much of the whole to keep the threads busy, as in decoding or when a piece deep
+// in its prompt runs beside short answers.
 func (t *attentionTask) plan() {
-	tiles, single := 0, true
+	work, largest, single := 0, 0, true
 	for i := range t.b.step.spans {
 		s := &t.b.step.spans[i]
-		tiles += ceil(s.rows, t.tall) * t.a.KVHeads
+		from, to := t.sees(s, s.rows-1)
+		tile := min(s.rows, t.tall) * (to - from)
+		work += ceil(s.rows, t.tall) * tile * t.a.KVHeads
+		largest = max(largest, tile)
 		single = single && s.rows <= t.tall
 	}
-	t.split = single && t.b.pool.size > 1 && tiles < tilesPerThread*t.b.pool.size
+	threads := t.b.pool.size
+	t.split = single && threads > 1 && work < tilesPerThread*threads*largest
 	t.items = 0
 	for i := range t.b.step.spans {
 		t.items += t.spanItems(&t.b.step.spans[i])

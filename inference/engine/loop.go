@@ -19,6 +19,7 @@ type loop struct {
 	// beside bounds prompts in steps where others decode, alone all other steps.
 	beside, alone schedule.Throttle
 	allowed       schedule.Limits // of the step underway
+	mixed         int             // steps that had both since one that only decoded
 
 	// Kept from step to step so that a step allocates nothing.
 	pending []int
@@ -199,14 +200,16 @@ func (e *Engine) forward() error {
 func (e *Engine) compose() (logits int) {
 	l := &e.loop
 	l.pending = l.pending[:0]
-	depth := 0
+	depth, decoding := 0, 0
 	for _, s := range l.running {
 		l.pending = append(l.pending, s.pending())
 		if s.pending() > 1 {
 			depth = max(depth, s.done)
+		} else {
+			decoding++
 		}
 	}
-	l.allowed = e.stepLimits(depth)
+	l.allowed = e.stepLimits(depth, decoding)
 	l.rows = schedule.Plan(l.rows[:0], l.pending, l.allowed)
 	most := e.mostDraft()
 	l.batch, l.parts = l.batch[:0], l.parts[:0]
@@ -229,13 +232,21 @@ func (e *Engine) compose() (logits int) {
 	return logits
 }
 
-// stepLimits are the limits of the next step, given how deep the deepest prompt is:
-// it takes no longer than maxStep, and beside running answers only as much of a
-// prompt as keeps their next token in time.
-func (e *Engine) stepLimits(depth int) schedule.Limits {
-	limits := e.limits
-	limits.StepTokens = max(limits.Running, min(limits.StepTokens, e.loop.alone.Rows(depth)))
-	limits.PromptTokens = e.loop.beside.Rows(depth)
+// stepLimits are the limits of the next step, given how deep the deepest prompt is
+// and how many answers go on: it takes no longer than maxStep, and beside answers
+// only as much of a prompt as keeps their next token in time. Now and then such a
+// step leaves the prompts out, to know what it takes without: answers grow.
+func (e *Engine) stepLimits(depth, decoding int) schedule.Limits {
+	l, limits := &e.loop, e.limits
+	limits.StepTokens = max(limits.Running, min(limits.StepTokens, l.alone.Rows(depth)))
+	limits.PromptTokens = l.beside.Rows(depth)
+	if decoding == 0 || decoding == len(l.running) {
+		l.mixed = 0
+		return limits
+	}
+	if l.mixed++; l.mixed == measureEvery {
+		l.mixed, limits.StepTokens = 0, decoding
+	}
 	return limits
 }
 

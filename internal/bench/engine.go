@@ -86,7 +86,9 @@ type engineBench struct {
 	engine *engine.Engine
 	tok    tokenizer.Tokenizer
 	model  model.Config
-	run    int // number of the run, for prompts and tenants of its own
+	recite *reciter
+	run    int    // number of the run, for prompts and tenants of its own
+	detail string // of the test that runs
 }
 
 func openEngine(ctx context.Context, cfg EngineConfig) (*engineBench, error) {
@@ -108,7 +110,8 @@ func openEngine(ctx context.Context, cfg EngineConfig) (*engineBench, error) {
 		return nil, errors.Join(fmt.Errorf("%s: %w", cfg.Model, err), ops.Close())
 	}
 	b.model = dec.Config()
-	if b.engine, err = engine.New(dec, b.tok, cfg.Engine); err != nil {
+	b.recite = &reciter{Decoder: dec}
+	if b.engine, err = engine.New(b.recite, b.tok, cfg.Engine); err != nil {
 		return nil, errors.Join(err, dec.Close())
 	}
 	return b, b.warmUp(ctx)
@@ -133,6 +136,7 @@ func (b *engineBench) test(ctx context.Context, name string) (Test, error) {
 		unit = "ms"
 	}
 	var p pairs
+	b.detail = ""
 	for i := range b.cfg.Pairs {
 		b.cfg.Progress(fmt.Sprintf("%s, %d of %d", name, i+1, b.cfg.Pairs))
 		value, ratio, err := measure(ctx)
@@ -144,7 +148,9 @@ func (b *engineBench) test(ctx context.Context, name string) (Test, error) {
 			p.ratio = append(p.ratio, ratio)
 		}
 	}
-	return p.test(name, unit), nil
+	t := p.test(name, unit)
+	t.Detail = b.detail
+	return t, nil
 }
 
 // shape runs a test of llama-bench, in turn with it.

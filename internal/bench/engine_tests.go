@@ -3,7 +3,6 @@ package bench
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"math/rand/v2"
 	"slices"
@@ -49,6 +48,8 @@ func (b *engineBench) self(name string) func(context.Context) (value, ratio floa
 		return b.noKVCache
 	case "lookup":
 		return b.quoting
+	case "lookup_free":
+		return b.quotingFreely
 	}
 	n, _ := parseStreams(name)
 	return func(ctx context.Context) (float64, float64, error) { return b.streams(ctx, n) }
@@ -124,40 +125,13 @@ func (b *engineBench) noKVCache(ctx context.Context) (float64, float64, error) {
 	return speed[0], speed[0] / speed[1], errors.Join(err, without.close())
 }
 
-// quoting is decoding of answers that quote their context with prompt lookup, over
-// the same without. It fails when a text differs.
-func (b *engineBench) quoting(ctx context.Context) (float64, float64, error) {
-	var took [2]time.Duration
-	tokens := 0
-	for _, p := range passages {
-		text := b.tok.Encode(nil, p)
-		r := engine.Request{
-			// Having seen a text twice, any model says it a third time.
-			Tokens:    b.tok.Encode(nil, p+"\n\n"+p+"\n\n"),
-			MaxTokens: len(text), Tenant: "quoting",
-		}
-		var said [2]answer
-		for i, off := range []bool{false, true} {
-			r.NoLookup = off
-			var err error
-			if said[i], err = b.answer(ctx, r); err != nil {
-				return 0, 0, err
-			}
-			took[i] += said[i].times.Decode()
-		}
-		if !slices.Equal(said[0].tokens, said[1].tokens) {
-			return 0, 0, fmt.Errorf("the answer with prompt lookup differs from that without: %v, %v", said[0].tokens, said[1].tokens)
-		}
-		tokens += len(said[0].tokens) - 1
-	}
-	return float64(tokens) / took[0].Seconds(), took[1].Seconds() / took[0].Seconds(), nil
-}
-
 // answer is what came of a request.
 type answer struct {
 	tokens []int32
 	cached int
 	times  engine.Times
+
+	drafted, accepted int
 }
 
 func (b *engineBench) answer(ctx context.Context, r engine.Request) (answer, error) {
@@ -183,6 +157,7 @@ func read(ctx context.Context, s *engine.Stream) (a answer, err error) {
 			a.tokens = append(a.tokens, e.Tokens...)
 		case engine.Done:
 			a.times, a.cached = e.Times, e.Usage.CachedTokens
+			a.drafted, a.accepted = e.Usage.DraftedTokens, e.Usage.AcceptedTokens
 		case engine.Failed:
 			return a, e.Err
 		}

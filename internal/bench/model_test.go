@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,6 +49,12 @@ func TestEngineInTurnWithAPeer(t *testing.T) {
 	}
 	if ratio := r.Tests[3].Ratio; ratio == nil || ratio.Median < 1 {
 		t.Errorf("lookup over decoding without: %+v, want more than 1", ratio)
+	}
+	// The answers are quotes, so all but their beginnings can be drafted.
+	var accepted, drafted int
+	var perStep float64
+	if _, err := fmt.Sscanf(r.Tests[3].Detail, "%d of %d drafted tokens accepted, %g tokens a step", &accepted, &drafted, &perStep); err != nil || accepted < drafted*3/4 || perStep < 4 {
+		t.Errorf("%q, %v; want three quarters accepted and 4 tokens a step", r.Tests[3].Detail, err)
 	}
 	if r.Machine.GBs <= 0 || r.Machine.GOPs <= 0 || said == 0 {
 		t.Errorf("%+v, %d lines of progress", r.Machine, said)

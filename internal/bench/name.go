@@ -10,7 +10,7 @@ import (
 // EngineTests are the tests that run when none are named.
 var EngineTests = []string{
 	"pp128", "pp512", "pp2048", "tg64", "tg64@d1024", "tg64@d2048", "tg64@d4096",
-	"streams1", "streams4", "streams8", "warm_prefix", "gap", "no_kv_cache", "lookup",
+	"streams1", "streams4", "streams8", "warm_prefix", "gap", "no_kv_cache", "lookup", "lookup_free",
 }
 
 // shape is a test that llama-bench has too: a prompt of some tokens or some tokens
@@ -22,7 +22,7 @@ func (s shape) tokens() int { return s.prompt + s.generate + s.depth }
 var (
 	shapeName   = regexp.MustCompile(`^(pp|tg)([1-9][0-9]{0,5})(?:@d([1-9][0-9]{0,5}))?$`)
 	streamsName = regexp.MustCompile(`^streams([1-9][0-9]?)$`)
-	selfTests   = []string{"warm_prefix", "gap", "no_kv_cache", "lookup"}
+	selfTests   = []string{"warm_prefix", "gap", "no_kv_cache", "lookup", "lookup_free"}
 )
 
 // parseShape reads names like pp512 and tg64@d2048.

@@ -35,11 +35,13 @@ type Test struct {
 	Peer *Spread `json:"peer,omitempty"`
 	// Ratio is ragd's value over the peer's, pair by pair. For a test that compares
 	// ragd with itself it is over the other way of doing it: warm_prefix over a cold
-	// one, gap over the median gap with no prompt beside, lookup over decoding without, no_kv_cache over decoding with a cache.
+	// one, gap over the median gap with no prompt beside, lookup and lookup_free over decoding without, no_kv_cache over decoding with a cache.
 	Ratio *Spread `json:"ratio,omitempty"`
 	// OfPeak is the median's share of what the machine can do: of its memory speed
 	// for decoding, of its arithmetic for prompts.
 	OfPeak *float64 `json:"of_peak,omitempty"`
+	// Detail says what else was seen in the last run.
+	Detail string `json:"detail,omitempty"`
 }
 
 // Spread is a median with the smallest and the largest value.
