@@ -123,9 +123,11 @@ check-page: ## the latency page in headless Chromium; pictures in _artifacts
 	$(GO) vet -tags browser ./internal/webui
 	$(GO) test -tags browser -count 1 -artifacts -outputdir $(CURDIR) ./internal/webui
 
-bench-retrieval: build ## time the searches as a corpus grows: make bench-retrieval SET=folder of a judged set
-	@test -n "$(SET)" || { echo "usage: make bench-retrieval SET=folder of a judged set (docs/RETRIEVAL.md)"; exit 2; }
-	$(BIN) eval $(SET) --grow 10000,100000
+SIZES ?= 10000,100000
+
+bench-retrieval: build ## time the searches as a corpus grows: make bench-retrieval SET=folder of a judged set [SIZES=10000,100000,1000000]
+	@test -n "$(SET)" || { echo "usage: make bench-retrieval SET=folder of a judged set [SIZES=numbers of chunks] (docs/RETRIEVAL.md)"; exit 2; }
+	$(BIN) eval $(SET) --grow $(SIZES)
 
 clean: ## remove what build made
 	rm -rf bin _artifacts

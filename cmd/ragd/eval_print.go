@@ -8,13 +8,28 @@ import (
 )
 
 func printGrowth(w io.Writer, list []eval.Growth) {
-	t := newTable(w, 0, 2, 3, 4, 5, 6)
-	t.row("chunks", "pipeline", "p50 ms", "p95 ms", "put ms", "segments", "lists MB")
+	t := newTable(w, 0, 2, 3, 4)
+	t.row("chunks", "pipeline", "p50 ms", "p95 ms", "ragd's CPU ms")
 	for _, g := range list {
 		for _, r := range g.Rows {
-			t.row(fmt.Sprint(g.Chunks), r.Pipeline, tenths(r.P50), tenths(r.P95), fmt.Sprintf("%.2f", g.PutMS),
-				fmt.Sprint(g.Index.Segments), tenths(float64(g.Index.Bytes)/1e6))
+			t.row(fmt.Sprint(g.Chunks), r.Pipeline, tenths(r.P50), tenths(r.P95), tenths(r.CPU))
 		}
+		for _, f := range g.Filtered {
+			way := "index"
+			if f.Exact {
+				way = "exact"
+			}
+			t.row(fmt.Sprint(g.Chunks), fmt.Sprintf("%s, of %s (%d, %s)", f.Pipeline, f.Keeps, f.Matching, way), tenths(f.P50), tenths(f.P95), tenths(f.CPU))
+		}
+	}
+	t.print()
+	fmt.Fprintln(w)
+	t = newTable(w, 0, 2, 3, 4, 5, 6)
+	t.row("chunks", "index of words", "disk MB", "ingest ms a chunk", "lists MB", "segments", "put ms a chunk")
+	for _, g := range list {
+		t.row(fmt.Sprint(g.Chunks), "BM25 lists", tenths(float64(g.Index.Disk)/1e6), fmt.Sprintf("%.2f", g.Index.IngestMS),
+			tenths(float64(g.Index.Bytes)/1e6), fmt.Sprint(g.Index.Segments), fmt.Sprintf("%.2f", g.PutMS))
+		t.row(fmt.Sprint(g.Chunks), eval.TextSearch+", GIN", tenths(float64(g.TextSearch.Disk)/1e6), fmt.Sprintf("%.2f", g.TextSearch.IngestMS), "", "", "")
 	}
 	t.print()
 }

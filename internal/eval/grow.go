@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,6 +13,7 @@ import (
 
 	"ragd/ingest"
 	"ragd/ingest/chunk"
+	"ragd/retrieve"
 )
 
 const (
@@ -23,6 +23,8 @@ const (
 	grownQueries = 200
 	grownWarm    = 20
 	growWriters  = 2
+	// grownVersion is raised when other documents are made.
+	grownVersion = 2
 )
 
 // Growth is the speed of search in a corpus of some size.
@@ -31,9 +33,17 @@ type Growth struct {
 	// PutMS is the time to store a chunk, merges and indexes included; 0 when the
 	// corpus was there already.
 	PutMS float64 `json:"put_ms"`
-	// Index describes the lexical index.
-	Index IndexSize    `json:"index"`
-	Rows  []Percentile `json:"rows"`
+	// Index describes the lexical index, TextSearch that of ts_rank_cd.
+	Index      IndexSize    `json:"index"`
+	TextSearch TextIndex    `json:"text_search"`
+	Rows       []Percentile `json:"rows"`
+	Filtered   []Filtered   `json:"filtered,omitempty"`
+}
+
+// TextIndex is what another index of the same terms takes.
+type TextIndex struct {
+	Disk     int64   `json:"disk_bytes"`
+	IngestMS float64 `json:"ingest_ms"` // a chunk; 0 when it was there already
 }
 
 // IndexSize is what the lexical index of a collection takes.
@@ -41,6 +51,10 @@ type IndexSize struct {
 	Segments int64 `json:"segments"`
 	Lists    int64 `json:"lists"`
 	Bytes    int64 `json:"bytes"` // of the lists
+	// Disk is with rows and index, and what merges left behind.
+	Disk int64 `json:"disk_bytes"`
+	// IngestMS is what a chunk's words cost at ingest.
+	IngestMS float64 `json:"ingest_ms"`
 }
 
 // Percentile is the time of a search in milliseconds.
@@ -48,6 +62,8 @@ type Percentile struct {
 	Pipeline string  `json:"pipeline"`
 	P50      float64 `json:"p50_ms"`
 	P95      float64 `json:"p95_ms"`
+	// CPU is the processor time of ragd a search, without the database's.
+	CPU float64 `json:"cpu_ms"`
 }
 
 // Grow makes a corpus of n chunks out of a set's own sentences and times the
@@ -63,44 +79,55 @@ func Grow(ctx context.Context, set *Set, p Parts, cfg Config, n int) (*Growth, e
 		return nil, err
 	}
 	out := &Growth{Chunks: n}
-	r.collection = fmt.Sprintf("%s/grown/%d", r.collection, n)
+	r.collection = fmt.Sprintf("%s/grown%d/%d", r.collection, grownVersion, n)
 	if out.PutMS, err = g.fill(ctx, n); err != nil {
 		return nil, fmt.Errorf("grow to %d chunks: %w", n, err)
 	}
 	if out.Index, err = p.Inside.indexSize(ctx, r.collection); err != nil {
 		return nil, err
 	}
+	if out.Index.IngestMS, err = g.wordCost(ctx, n); err != nil {
+		return nil, err
+	}
 	for _, name := range cfg.Pipelines {
-		times, err := r.time(ctx, name)
+		row, err := r.measure(ctx, name, func(ctx context.Context, q retrieve.Query, spent *stopwatch) error {
+			_, err := r.ask(ctx, name, q, spent)
+			return err
+		})
 		if err != nil {
 			return nil, fmt.Errorf("%d chunks, %s: %w", n, name, err)
 		}
-		out.Rows = append(out.Rows, Percentile{name, at(times, .5), at(times, .95)})
+		out.Rows = append(out.Rows, row)
 	}
-	return out, nil
+	if err := g.compare(ctx, out); err != nil {
+		return nil, fmt.Errorf("%d chunks, %s: %w", n, TextSearch, err)
+	}
+	out.Filtered, err = g.filtered(ctx)
+	return out, err
+}
+
+// compare times what PostgreSQL has by itself on the same chunks and questions.
+func (g *grower) compare(ctx context.Context, out *Growth) error {
+	t, err := openTextSearch(ctx, g.Inside, g.collection)
+	if err != nil {
+		return err
+	}
+	out.TextSearch.IngestMS, err = t.fill(ctx, g.Inside.Tenant, func(done int) { g.cfg.Progress("words for "+TextSearch, done, out.Chunks) })
+	if err != nil {
+		return err
+	}
+	if out.TextSearch.Disk, err = t.bytes(ctx); err != nil {
+		return err
+	}
+	row, err := g.measure(ctx, TextSearch, func(ctx context.Context, q retrieve.Query, _ *stopwatch) error {
+		_, err := t.search(ctx, q.Text, q.Limit)
+		return err
+	})
+	out.Rows = append(out.Rows, row)
+	return err
 }
 
 func at(sorted []float64, q float64) float64 { return sorted[int(q*float64(len(sorted)-1))] }
-
-// time returns the milliseconds of each search, sorted.
-func (r *runner) time(ctx context.Context, name string) ([]float64, error) {
-	var spent stopwatch
-	var out []float64
-	for i := range grownWarm + grownQueries {
-		q := r.query(i%len(r.set.Queries), &spent)
-		q.Limit = r.Reranked
-		start := time.Now()
-		if _, err := r.ask(ctx, name, q, &spent); err != nil {
-			return nil, err
-		}
-		if i >= grownWarm {
-			out = append(out, milliseconds(time.Since(start)))
-		}
-		r.cfg.Progress(name, i+1, grownWarm+grownQueries)
-	}
-	slices.Sort(out)
-	return out, nil
-}
 
 // grower makes documents of the sentences of a set.
 type grower struct {
@@ -151,12 +178,11 @@ func (g *grower) fill(ctx context.Context, n int) (float64, error) {
 	start, stored := time.Now(), 0
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(growWriters)
-	for i := 0; i*grownChunks < n && gctx.Err() == nil; i++ {
-		path := strconv.Itoa(i)
-		if _, there := states[path]; there {
+	for i := 0; grownSize(n, i) > 0 && gctx.Err() == nil; i++ {
+		if _, there := states[strconv.Itoa(i)]; there {
 			continue
 		}
-		doc := g.document(path, uint64(i), min(grownChunks, n-i*grownChunks))
+		doc := g.document(n, i)
 		stored += len(doc.Chunks)
 		g.cfg.Progress("grow", i*grownChunks, n)
 		group.Go(func() error {
@@ -170,10 +196,22 @@ func (g *grower) fill(ctx context.Context, n int) (float64, error) {
 	return milliseconds(time.Since(start)) / float64(stored), nil
 }
 
-func (g *grower) document(path string, seed uint64, chunks int) ingest.Encoded {
-	rng := rand.New(rand.NewPCG(seed, 7))
-	e := ingest.Encoded{Document: ingest.Document{Path: path, Title: path, Type: "text/plain", Charset: "utf-8", Hash: path}}
-	for i := range chunks {
+// grownSize is how many chunks document i has in a corpus of n; the first has one.
+func grownSize(n, i int) int {
+	if i == 0 {
+		return min(n, 1)
+	}
+	return min(grownChunks, n-1-(i-1)*grownChunks)
+}
+
+// document makes document i of a corpus of n chunks.
+func (g *grower) document(n, i int) ingest.Encoded {
+	rng := rand.New(rand.NewPCG(uint64(i), 7))
+	path := strconv.Itoa(i)
+	e := ingest.Encoded{Document: ingest.Document{
+		Path: path, Title: path, Type: "text/plain", Charset: "utf-8", Hash: path, Metadata: metadata(n, i),
+	}}
+	for i := range grownSize(n, i) {
 		a, b := g.pieces[rng.IntN(len(g.pieces))], g.pieces[rng.IntN(len(g.pieces))]
 		c := ingest.Chunk{Ordinal: i, Text: half(rng, a) + " " + half(rng, b), Tokens: 1}
 		if a.title != "" {

@@ -90,10 +90,28 @@ func (i Inside) vectors(ctx context.Context, collection string) (map[string][]fl
 
 // indexSize measures the merged lists of a collection.
 func (i Inside) indexSize(ctx context.Context, collection string) (n IndexSize, err error) {
+	var all int64
 	err = i.Pool.QueryRow(ctx, `
-		SELECT count(DISTINCT s.id), count(p.term), coalesce(sum(octet_length(p.list)), 0)::bigint
+		SELECT count(DISTINCT s.id), count(p.term), coalesce(sum(octet_length(p.list)), 0)::bigint,
+		       (SELECT coalesce(sum(octet_length(list)), 0)::bigint FROM ragd.lexical_postings),
+		       pg_total_relation_size('ragd.lexical_postings')
 		FROM ragd.collections l JOIN ragd.lexical_segments s ON s.collection_id = l.id
 		JOIN ragd.lexical_postings p ON p.segment_id = s.id
-		WHERE l.tenant = $1 AND l.name = $2`, i.Tenant, collection).Scan(&n.Segments, &n.Lists, &n.Bytes)
+		WHERE l.tenant = $1 AND l.name = $2`, i.Tenant, collection).Scan(&n.Segments, &n.Lists, &n.Bytes, &all, &n.Disk)
+	if all > 0 { // other collections' lists lie in the same table
+		n.Disk = int64(float64(n.Disk) * float64(n.Bytes) / float64(all))
+	}
 	return n, err
+}
+
+// drop removes collections with all that is in them.
+func (i Inside) drop(ctx context.Context, collections []string) {
+	for _, stmt := range []string{
+		"DELETE FROM ragd.lexical_fresh f USING ragd.collections c WHERE c.id = f.collection_id AND c.tenant = $1 AND c.name = ANY ($2)",
+		"DELETE FROM ragd.vectors v USING ragd.collections c WHERE c.id = v.collection_id AND c.tenant = $1 AND c.name = ANY ($2)",
+		"DELETE FROM ragd.collections WHERE tenant = $1 AND name = ANY ($2)",
+	} {
+		// What is left is only in the way, and named for what it is.
+		_, _ = i.Pool.Exec(ctx, stmt, i.Tenant, collections)
+	}
 }

@@ -3,6 +3,7 @@ package eval_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -205,8 +206,21 @@ func TestGrow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if g.Chunks != 600 || g.Index.Segments < 1 || g.Index.Bytes <= 0 || g.PutMS <= 0 || len(g.Rows) != len(pipelines) {
+		if g.Chunks != 600 || g.Index.Segments < 1 || g.Index.Bytes <= 0 || g.Index.Disk < g.Index.Bytes || g.PutMS <= 0 || len(g.Rows) != len(pipelines)+1 {
 			t.Errorf("%+v", g)
+		}
+		if last := g.Rows[len(pipelines)]; last.Pipeline != eval.TextSearch || g.TextSearch.Disk <= 0 || g.TextSearch.IngestMS <= 0 {
+			t.Errorf("%+v, %+v", last, g.TextSearch)
+		}
+		matching := map[string]int64{"50 %": 300, "1 %": 10, "0.01 %": 10, "1 chunk": 1}
+		for _, f := range g.Filtered {
+			if f.Matching != matching[f.Keeps] || !f.Exact || !strings.Contains(f.Plan, "Scan") {
+				t.Errorf("%+v", f)
+			}
+			delete(matching, f.Keeps)
+		}
+		if (len(g.Filtered) > 0) != slices.Contains(pipelines, eval.Fused) || (len(g.Filtered) > 0 && len(matching) > 0) {
+			t.Errorf("%d filters were tried, not %v", len(g.Filtered), matching)
 		}
 		for _, r := range g.Rows {
 			if r.P50 <= 0 || r.P95 < r.P50 {
