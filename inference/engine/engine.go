@@ -105,6 +105,16 @@ type Engine struct {
 // New starts an engine. It owns dec from then on and closes it at the end; when
 // New fails, dec stays with the caller.
 func New(dec model.Decoder, tok tokenizer.Tokenizer, cfg Config) (*Engine, error) {
+	e, err := build(dec, tok, cfg)
+	if err != nil {
+		return nil, err
+	}
+	go e.run()
+	return e, nil
+}
+
+// build makes an engine whose loop does not run yet.
+func build(dec model.Decoder, tok tokenizer.Tokenizer, cfg Config) (*Engine, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
 		return nil, err
@@ -136,7 +146,6 @@ func New(dec model.Decoder, tok tokenizer.Tokenizer, cfg Config) (*Engine, error
 	e.loop.alone = schedule.NewThrottle(mostPrompt, leastAlone, deep)
 	e.loop.pool = kvcache.NewPool(blocks, kvcache.Config{NoPrefix: cfg.NoPrefixCache || cfg.NoKVCache})
 	e.stats.BlocksFree = blocks
-	go e.run()
 	return e, nil
 }
 

@@ -25,7 +25,8 @@ type sequence struct {
 	table     *kvcache.Table
 	sampler   *sample.Sampler
 	detok     *tokenizer.Detokenizer
-	confident bool // whether sure is kept
+	text      []byte // scratch: what a token added
+	confident bool   // whether sure is kept
 	sure      Confidence
 	times     Times
 	prefill   time.Duration // share of the decoder's time
@@ -139,8 +140,9 @@ func (s *sequence) draw(logits []float32, tok tokenizer.Tokenizer, ends []int32)
 		s.feed.Push("", id)
 		return ReasonStop, nil
 	}
-	text, stopped := s.detok.Push(tok.Piece(id))
-	s.feed.Push(text, id)
+	var stopped bool
+	s.text, stopped = s.detok.Append(s.text[:0], tok.Piece(id))
+	s.feed.PushBytes(s.text, id)
 	switch {
 	case stopped:
 		return ReasonStopString, nil

@@ -113,9 +113,17 @@ func (f *Feed) Scheduled(e Scheduled) {
 	f.change(func(s *Stream) { s.scheduled = &e })
 }
 
-// Push adds text and the tokens drawn for it. It runs for every token and, unlike
-// the others, allocates nothing but room for what was not read.
+// Push adds text and the tokens drawn for it.
 func (f *Feed) Push(text string, tokens ...int32) {
+	f.change(func(s *Stream) {
+		s.text = append(s.text, text...)
+		s.tokens = append(s.tokens, tokens...)
+	})
+}
+
+// PushBytes is Push for text in a buffer that is not kept. It runs for every token
+// and, unlike the others, allocates nothing but room for what was not read.
+func (f *Feed) PushBytes(text []byte, tokens ...int32) {
 	s := &f.stream
 	s.mu.Lock()
 	s.text = append(s.text, text...)

@@ -52,8 +52,14 @@ func NewDetokenizer(stops []string) (*Detokenizer, error) {
 // now. stopped is true from the piece on that completes a stop string; then
 // nothing more comes.
 func (d *Detokenizer) Push(piece []byte) (text string, stopped bool) {
+	out, stopped := d.Append(nil, piece)
+	return string(out), stopped
+}
+
+// Append is Push for a caller that has room for the text: it appends it to dst.
+func (d *Detokenizer) Append(dst, piece []byte) (text []byte, stopped bool) {
 	if d.stopped {
-		return "", true
+		return dst, true
 	}
 	d.bytes = append(d.bytes, piece...)
 	read := 0
@@ -66,14 +72,14 @@ func (d *Detokenizer) Push(piece []byte) (text string, stopped bool) {
 		d.held = utf8.AppendRune(d.held, r)
 		if n := d.completed(); n > 0 {
 			d.stopped = true
-			return string(d.held[:len(d.held)-n]), true
+			return append(dst, d.held[:len(d.held)-n]...), true
 		}
 	}
 	d.bytes = append(d.bytes[:0], d.bytes[read:]...)
 	keep := d.possible()
-	text = string(d.held[:len(d.held)-keep])
+	dst = append(dst, d.held[:len(d.held)-keep]...)
 	d.held = append(d.held[:0], d.held[len(d.held)-keep:]...)
-	return text, false
+	return dst, false
 }
 
 // Flush ends the stream and returns what was held back.
