@@ -24,6 +24,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"ragd/telemetry"
+	"ragd/telemetry/cost"
 )
 
 // hostile is what a question, a collection or a model may be called.
@@ -54,6 +55,7 @@ func ask(tel *telemetry.Telemetry, n int) {
 		Question: hostile, InputTokens: n, OutputTokens: 40, CachedTokens: n % 3, RetrievedChunks: 20, UsedChunks: 2,
 		Prompt:  telemetry.PromptTokens{Template: 20, Question: 10, Evidence: []int{n / 2, n - n/2 - 30}},
 		Dropped: dropped,
+		Cost:    &cost.Cost{Currency: "USD", Input: 105_000, CachedInput: 22_501, Output: 30_000, Total: 157_501},
 	})
 }
 
@@ -189,6 +191,21 @@ func TestPageAtEveryWidth(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(t.ArtifactDir(), fmt.Sprintf("latency-%d-%s.png", width, scheme)), picture, 0o644); err != nil {
 				t.Fatal(err)
 			}
+		}
+	}
+	b.quiet()
+}
+
+// Costs are those of the records: exact for one request, summed up in the tiles.
+func TestCosts(t *testing.T) {
+	b := open(t, filled(t))
+	b.run(chromedp.EmulateViewport(1280, 900))
+	b.wait("the prompt", `document.querySelectorAll("#prompt i").length > 0`)
+	for where, want := range map[string]string{
+		"prompt": "0.000157501 USD: input 0.000105, cached input 0.000022501, output 0.00003", "tiles": "0.00945 USD",
+	} {
+		if text := value[string](b, fmt.Sprintf(`document.querySelector("#%s").innerText`, where)); !strings.Contains(text, want) {
+			t.Errorf("%s has no %q: %s", where, want, text)
 		}
 	}
 	b.quiet()

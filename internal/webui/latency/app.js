@@ -36,6 +36,8 @@ if (!(lang in words)) lang = "en";
 const t = (key) => words[lang][key];
 const stageName = (s) => t("stages")[s] ?? s;
 const number = (v, digits = 0) => v.toLocaleString(lang, { maximumFractionDigits: digits });
+// money keeps nine places, those of the ledger; sums of many are shown to three figures.
+const money = (v, currency, digits = 3) => `${v.toLocaleString(lang, digits ? { maximumSignificantDigits: digits } : { maximumFractionDigits: 9 })} ${currency}`;
 const exact = (ms) => `${number(ms, 3)} ms`;
 const clock = (at, seconds = true) =>
   new Date(at).toLocaleTimeString(lang, { hour: "2-digit", minute: "2-digit", ...(seconds && { second: "2-digit" }), hourCycle: "h23" });
@@ -182,7 +184,15 @@ function tiles(windowed) {
     el("div", { class: "card tile" }, el("h2", {}, t("requests")), el("p", { class: "sub" }, t("requestsSub")),
       el("p", { class: "big" }, number(windowed.length)),
       el("p", { class: "rest facts-list" }, fact(`${number((bad / windowed.length) * 100, 1)} %`, t("reqErrors")), fact(number(input), t("reqIn")),
-        fact(number(sum((r) => r.output_tokens)), t("reqOut")), fact(`${number(input ? (sum((r) => r.cached_tokens) / input) * 100 : 0)} %`, t("reqCached")))));
+        fact(number(sum((r) => r.output_tokens)), t("reqOut")), fact(`${number(input ? (sum((r) => r.cached_tokens) / input) * 100 : 0)} %`, t("reqCached")),
+        ...costs(windowed).map(([currency, v]) => fact(money(v, currency), t("reqCost"))))));
+}
+
+// costs sums up what the requests cost, by currency; requests without a price have none.
+function costs(rows) {
+  const sums = new Map();
+  for (const { cost } of rows) if (cost) sums.set(cost.currency, (sums.get(cost.currency) ?? 0) + cost.total);
+  return [...sums];
 }
 
 const partsOf = (r) => Object.fromEntries(stages.map((s) => [s, stageMS(r, s)]));
@@ -335,6 +345,7 @@ function drawPrompt(r) {
   const dropped = r.dropped ?? [];
   fill($("prompt"),
     el("p", { class: "note first" }, r.input_tokens ? t("promptOf")(number(r.input_tokens), r.cached_tokens ? number(r.cached_tokens) : "") : t("noPrompt")),
+    r.cost ? el("p", { class: "note" }, t("costOf")(money(r.cost.total, r.cost.currency, 0), money(r.cost.input, "", 0).trim(), money(r.cost.cached_input, "", 0).trim(), money(r.cost.output, "", 0).trim())) : null,
     stackedRow(parts.map((x) => ({ class: `p-${x.key}`, value: x.value, title: `${x.name} ${number(x.value)}` })), r.input_tokens),
     el("table", { class: "small" }, el("tbody", {}, ...parts.map((x) => el("tr", {}, el("th", { scope: "row" }, el("i", { class: `swatch p-${x.key}` }), x.name),
       el("td", {}, number(x.value)), el("td", { class: "muted" }, `${number((x.value / r.input_tokens) * 100, 1)} %`))))),
