@@ -8,10 +8,10 @@ LDFLAGS := -X main.version=$(VERSION)
 # that hours. Everything else runs under it.
 SLOW := ragd/inference/model ragd/inference/encode
 
-.PHONY: help build setup demo test lint vet race slow test-gemma g++ cuda-tools build-cuda generate-cuda check-cuda test-cuda test-gemma-cuda generate bench bench-engine bench-retrieval compare clean dashboards check-dashboards check-rules check-page
+.PHONY: help build setup demo test lint vet race slow test-gemma soak test-arm64 g++ cuda-tools build-cuda generate-cuda check-cuda test-cuda test-gemma-cuda generate bench bench-engine bench-retrieval compare clean dashboards check-dashboards check-rules check-page
 
 help: ## list the targets
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
+	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
 
 build: ## write bin/ragd
 	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o $(BIN) ./cmd/ragd
@@ -41,6 +41,19 @@ slow: ## tests that run real models for long
 
 test-gemma: ## tests on Gemma 3 270M; fetches it, which accepts Gemma's terms
 	$(GO) test -tags gemma -run Gemma ./inference/...
+
+# The two below are no part of `make test` either: one needs minutes, the other Debian's
+# qemu-user-static.
+soak: ## 10,000 requests to the engine; fails when memory grows with them
+	$(GO) test -tags soak -count=1 -timeout 30m -run '^TestSoak$$' -v ./inference/engine
+
+# What of the engine is portable: kernels, block formats, and whole forward passes of
+# tiny models against their references.
+ARM64 := CGO_ENABLED=0 GOARCH=arm64 $(GO) test -count=1 -timeout 60m -exec qemu-aarch64-static
+test-arm64: ## tests of the portable kernels on 64-bit Arm, under qemu
+	command -v qemu-aarch64-static >/dev/null || apt-get install -y --no-install-recommends qemu-user-static
+	$(ARM64) -skip 'Generated|AssemblyIsVEX' ./inference/cpu/kernel ./inference/quant ./inference/gguf
+	$(ARM64) -run 'FamiliesAgainstReference|BERTAgainstReference|LogitsDependOnTheSequence' ./inference/model
 
 # The device backend (build tag cuda). The compiler and headers are fetched once; the
 # tests run on a simulated driver, so none of it needs a GPU.
