@@ -21,7 +21,7 @@ func layOut(ctx context.Context, db *pgx.Conn, cfg Config) error {
 	}
 	tag, err := db.Exec(ctx, `
 		INSERT INTO peer SELECT c.id, c.text, v.embedding, to_tsvector('simple', c.text)
-		FROM ragd.collections k JOIN ragd.vectors v ON v.collection_id = k.id JOIN ragd.chunks c ON c.id = v.chunk_id
+		FROM ragd.collections k JOIN ragd.vectors v ON v.collection_id = k.id AND v.model_id = k.model_id JOIN ragd.chunks c ON c.id = v.chunk_id
 		WHERE k.tenant = $1 AND k.name = $2`, cfg.Tenant, cfg.Collection)
 	if err != nil {
 		return fmt.Errorf("lay the chunks out: %w", err)
