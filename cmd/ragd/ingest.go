@@ -16,16 +16,18 @@ import (
 	"ragd/internal/client"
 	"ragd/internal/config"
 	"ragd/internal/httpapi"
+	"ragd/internal/watch"
 )
 
 func newIngest(o *options) *cobra.Command {
 	var req httpapi.IngestRequest
+	var follow bool
 	cmd := &cobra.Command{
 		Use: "ingest PATH...", Short: "Read files and folders into a collection",
 		Long: "Read files and folders into a collection. Files that did not change since the last run are left alone, " +
 			"changed ones replaced. With --prune, documents below the given paths whose files are gone are removed.",
 		Args: args(cobra.MinimumNArgs(1)),
-		RunE: func(cmd *cobra.Command, paths []string) error {
+		RunE: func(cmd *cobra.Command, paths []string) (err error) {
 			cfg, err := o.config()
 			if err != nil {
 				return err
@@ -36,15 +38,27 @@ func newIngest(o *options) *cobra.Command {
 			if req.Paths, err = absolute(paths); err != nil {
 				return err
 			}
-			show := newLine(cmd.ErrOrStderr())
-			report, err := o.ingest(cmd, cfg, req, func(p ingest.Progress) { show.draw(ingestLine(p)) })
-			show.done("")
-			return ingestDone(cmd, report, err, o.json)
+			run, closeRun, err := o.ingester(cmd, cfg, req)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, closeRun()) }()
+			once := func(ctx context.Context) error {
+				show := newLine(cmd.ErrOrStderr())
+				report, err := run(ctx, func(p ingest.Progress) { show.draw(ingestLine(p)) })
+				show.done("")
+				return ingestDone(cmd, report, err, o.json)
+			}
+			if !follow {
+				return once(cmd.Context())
+			}
+			return follows(cmd, req.Paths, once)
 		},
 	}
 	f := cmd.Flags()
 	f.StringVarP(&req.Collection, "collection", "c", "default", "collection to fill")
 	f.BoolVar(&req.Prune, "prune", false, "remove documents whose files are gone")
+	f.BoolVar(&follow, "watch", false, "go on, and ingest again whenever a file changes, until interrupted")
 	f.BoolVar(&o.json, "json", false, "print the report as JSON")
 	return cmd
 }
@@ -61,19 +75,45 @@ func absolute(paths []string) ([]string, error) {
 	return out, nil
 }
 
-// ingest hands the work to a running server, or does it here.
-func (o *options) ingest(cmd *cobra.Command, cfg config.Config, req httpapi.IngestRequest, progress func(ingest.Progress)) (ingest.Report, error) {
+// ingestRun reads the files once.
+type ingestRun func(ctx context.Context, progress func(ingest.Progress)) (ingest.Report, error)
+
+// ingester hands the work to a running server, or opens what does it here.
+func (o *options) ingester(cmd *cobra.Command, cfg config.Config, req httpapi.IngestRequest) (ingestRun, func() error, error) {
 	if c := o.server(cmd, cfg); c != nil {
-		return remoteIngest(cmd.Context(), c, req, progress)
+		return func(ctx context.Context, progress func(ingest.Progress)) (ingest.Report, error) {
+			return remoteIngest(ctx, c, req, progress)
+		}, func() error { return nil }, nil
 	}
 	opts := o.appOptions(cmd, cfg)
 	opts.DocumentsOnly = true
 	a, err := app.Open(cmd.Context(), cfg, opts)
 	if err != nil {
-		return ingest.Report{}, err
+		return nil, nil, err
 	}
-	report, err := a.Ingest(cmd.Context(), req, progress)
-	return report, errors.Join(err, a.Close())
+	return func(ctx context.Context, progress func(ingest.Progress)) (ingest.Report, error) {
+		return a.Ingest(ctx, req, progress)
+	}, a.Close, nil
+}
+
+// follows ingests at once and after every change. A file that fails, or a moment without a
+// database, does not end it.
+func follows(cmd *cobra.Command, paths []string, once func(context.Context) error) error {
+	again := func(ctx context.Context) error {
+		err := once(ctx)
+		switch {
+		case ctx.Err() != nil, errors.Is(err, errInterrupted):
+			return errInterrupted
+		case err != nil && !errors.Is(err, errPartly):
+			fmt.Fprintln(cmd.ErrOrStderr(), "ragd:", err)
+		}
+		return nil
+	}
+	err := watch.Run(cmd.Context(), paths, watch.Config{}, again)
+	if cmd.Context().Err() != nil {
+		return errInterrupted
+	}
+	return err
 }
 
 func remoteIngest(ctx context.Context, c *client.Client, req httpapi.IngestRequest, progress func(ingest.Progress)) (ingest.Report, error) {

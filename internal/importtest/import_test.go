@@ -51,6 +51,7 @@ var allowed = map[string][]string{
 	"internal/config":  {"telemetry/cost"},
 	"internal/webui":   {"telemetry"},
 	"internal/localpg": {},
+	"internal/watch":   {},
 	"internal/tenant":  {},
 	"internal/modelstore": {
 		"inference/gguf", "inference/quant",
