@@ -40,7 +40,7 @@ func newRoot() *cobra.Command {
 	f.BoolVarP(&o.verbose, "verbose", "v", false, "log what happens to standard error")
 	f.StringToStringVar(&o.set, "set", nil, "set any setting, such as --set inference.threads=2")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &usageError{err} })
-	root.AddCommand(newServe(o), newIngest(o), newReembed(o), newAsk(o), newSearch(o), newEval(o), newPull(o), newModels(o), newDoctor(o), newKV(o), newDB(o), newBench(o), newVersion())
+	root.AddCommand(newServe(o), newIngest(o), newReembed(o), newAsk(o), newSearch(o), newEval(o), newPull(o), newModels(o), newDoctor(o), newKV(o), newDB(o), newKeys(o), newBench(o), newVersion())
 	return root
 }
 

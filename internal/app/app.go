@@ -20,6 +20,7 @@ import (
 	"ragd/ingest/store"
 	"ragd/internal/answer"
 	"ragd/internal/config"
+	"ragd/internal/keys"
 	"ragd/internal/modelstore"
 	"ragd/telemetry"
 )
@@ -31,6 +32,8 @@ type Options struct {
 	Log     *slog.Logger
 	// DocumentsOnly leaves the answer model out: enough to ingest.
 	DocumentsOnly bool
+	// DatabaseOnly leaves all models out.
+	DatabaseOnly bool
 	// Progress is told of downloads; may be nil.
 	Progress modelstore.Progress
 	// Telemetry replaces the one that the environment asks for; may be nil.
@@ -53,6 +56,7 @@ type App struct {
 	gen     *generator
 	scorer  answer.TextScorer // nil where nothing reranks
 	ask     *answer.Service
+	guard   *keys.Guard
 	// stopping is closed when Serve begins to shut down.
 	stopping chan struct{}
 	// lost is told when a device is; Serve ends then.
@@ -81,7 +85,7 @@ func Open(ctx context.Context, cfg config.Config, opts Options) (a *App, err err
 	if err := a.checkModels(ctx); err != nil {
 		return a, err
 	}
-	if err := a.openDatabase(ctx); err != nil {
+	if err := a.openDatabase(ctx); err != nil || opts.DatabaseOnly {
 		return a, err
 	}
 	if err := a.openSource(); err != nil {
@@ -172,6 +176,9 @@ func looksLikePath(name string) bool {
 // checkModels reads the headers of the model files, so that one that is missing
 // or cut short is found before a database is started.
 func (a *App) checkModels(ctx context.Context) error {
+	if a.opts.DatabaseOnly {
+		return nil
+	}
 	names := []string{a.cfg.Models.Embedding}
 	if !a.opts.DocumentsOnly {
 		names = append(names, a.cfg.Models.Answer)

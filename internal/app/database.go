@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"ragd/ingest/store"
+	"ragd/internal/keys"
 	"ragd/internal/localpg"
 	"ragd/internal/tenant"
 	"ragd/migrations"
@@ -41,7 +42,8 @@ func (a *App) openDatabase(ctx context.Context) error {
 		return fmt.Errorf("database: %w", err)
 	}
 	a.store = store.New(pool, tenant.Default, lexical.Analyzer{})
-	return nil
+	a.guard, err = keys.NewGuard(keys.NewStore(pool), a.cfg.Server.Keys)
+	return err
 }
 
 func (a *App) databaseURL(ctx context.Context) (string, error) {

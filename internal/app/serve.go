@@ -12,6 +12,7 @@ import (
 	"ragd/internal/answer"
 	"ragd/internal/config"
 	"ragd/internal/httpapi"
+	"ragd/internal/keys"
 	"ragd/internal/webui"
 )
 
@@ -24,9 +25,9 @@ const (
 
 // Listen opens the address that cfg names. Anything but loopback needs keys.
 func Listen(cfg config.Config) (net.Listener, error) {
-	if !httpapi.Loopback(cfg.Server.Addr) && len(cfg.Server.Keys) == 0 {
+	if !httpapi.Loopback(cfg.Server.Addr) && len(cfg.Server.Keys) == 0 && !cfg.Server.DatabaseKeys {
 		return nil, fmt.Errorf("server.addr %s can be reached from other machines: set server.keys to the SHA-256 of a key "+
-			"(printf %%s \"$KEY\" | sha256sum), or listen on 127.0.0.1", cfg.Server.Addr)
+			"(printf %%s \"$KEY\" | sha256sum), make keys with `ragd keys add` and set server.database_keys, or listen on 127.0.0.1", cfg.Server.Addr)
 	}
 	l, err := net.Listen("tcp", cfg.Server.Addr)
 	if errors.Is(err, syscall.EADDRINUSE) {
@@ -42,6 +43,9 @@ func Listen(cfg config.Config) (net.Listener, error) {
 // configured time; running ingests stop and report. A device that is lost ends it too,
 // with an error. It may be called once.
 func (a *App) Serve(ctx context.Context, l net.Listener) error {
+	if err := a.checkKeys(ctx, l.Addr().String()); err != nil {
+		return err
+	}
 	srv := &http.Server{Handler: a.Handler(), ReadHeaderTimeout: headerTimeout, IdleTimeout: idleTimeout}
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(l) }()
@@ -64,16 +68,28 @@ func (a *App) Serve(ctx context.Context, l net.Listener) error {
 	return lost
 }
 
+// checkKeys refuses to serve other machines while there is no key.
+func (a *App) checkKeys(ctx context.Context, addr string) error {
+	if httpapi.Loopback(addr) {
+		return nil
+	}
+	needed, err := a.guard.Needed(ctx)
+	if err == nil && !needed {
+		err = fmt.Errorf("%s can be reached from other machines, and there is no key: make one with `ragd keys add`", addr)
+	}
+	return err
+}
+
 // Handler serves every route.
 func (a *App) Handler() http.Handler {
 	return httpapi.New(httpapi.Deps{
-		Asker: a.ask, Library: a, Ingester: a, Ready: a.Ready, Metrics: a.tel.Handler(), Log: a.log,
+		Asker: a.ask, Library: a, Ingester: a, Guard: a.guard, Ready: a.Ready, Metrics: a.tel.Handler(), Log: a.log,
 		Latency: webui.Latency(httpapi.LatencyPath), LatencyData: webui.Data(a.tel),
 		Models:   a.models(),
 		Stopping: a.stopping, Telemetry: a.tel,
 	}, httpapi.Config{
 		MaxBodyBytes: a.cfg.Server.MaxBodyBytes, RequestTimeout: a.cfg.Server.RequestTimeout,
-		Keys: a.cfg.Server.Keys, Version: a.opts.Version, Dimensions: a.embed.Dim(),
+		Version: a.opts.Version, Dimensions: a.embed.Dim(),
 	})
 }
 
@@ -89,3 +105,14 @@ func (a *App) Ask(ctx context.Context, req answer.Request, sink answer.Sink) (*a
 func (a *App) Search(ctx context.Context, req answer.SearchRequest) (*answer.SearchResult, error) {
 	return a.ask.Search(ctx, req)
 }
+
+// AddKey makes a key in this process.
+func (a *App) AddKey(ctx context.Context, k keys.Key) (keys.Key, string, error) {
+	return a.guard.Add(ctx, k)
+}
+
+// ListKeys lists the valid keys in this process.
+func (a *App) ListKeys(ctx context.Context) ([]keys.Key, error) { return a.guard.List(ctx) }
+
+// RevokeKey ends a key in this process.
+func (a *App) RevokeKey(ctx context.Context, id int64) error { return a.guard.Revoke(ctx, id) }

@@ -40,6 +40,9 @@ type Server struct {
 	// Keys are the SHA-256 hashes (hex) of the keys that may call. They are
 	// needed as soon as Addr is not loopback.
 	Keys []string `koanf:"keys"`
+	// DatabaseKeys says that there are keys in the database (`ragd keys add`), so
+	// that Addr may be another than loopback without Keys.
+	DatabaseKeys bool `koanf:"database_keys"`
 }
 
 // Database is where documents live.

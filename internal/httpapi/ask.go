@@ -28,6 +28,7 @@ func (s *server) ask(c *gin.Context) {
 		return
 	}
 	res, err := s.Asker.Ask(ctx, received, req, discard{})
+	spend(c, res.Usage.InputTokens+res.Usage.OutputTokens)
 	if err != nil {
 		s.fail(c, err, res.TraceID)
 		return
@@ -42,6 +43,7 @@ func (s *server) ask(c *gin.Context) {
 func (s *server) askStream(ctx context.Context, c *gin.Context, received time.Time, req answer.Request) {
 	out := &eventStream{c: c}
 	res, err := s.Asker.Ask(ctx, received, req, out)
+	spend(c, res.Usage.InputTokens+res.Usage.OutputTokens)
 	switch {
 	case err == nil:
 		out.send("done", res)

@@ -213,6 +213,7 @@ func (s *server) chatCompletions(c *gin.Context) {
 		return
 	}
 	f, err := s.complete(ctx, received, &req, discard{})
+	spend(c, f.tokens().TotalTokens)
 	if err != nil {
 		s.fail(c, err, f.traceID)
 		return

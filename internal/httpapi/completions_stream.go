@@ -98,6 +98,7 @@ func (s *server) streamCompletion(ctx context.Context, c *gin.Context, received 
 		out.head.Usage = &null
 	}
 	f, err := s.complete(ctx, received, req, out)
+	spend(c, f.tokens().TotalTokens)
 	switch {
 	case err == nil:
 		out.finish(&f, withUsage)

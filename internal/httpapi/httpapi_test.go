@@ -17,6 +17,7 @@ import (
 	"ragd/ingest"
 	"ragd/ingest/store"
 	"ragd/internal/answer"
+	"ragd/internal/keys"
 )
 
 // fakeAsker answers with fixed text, or fails before or after its first event.
@@ -124,13 +125,23 @@ func (f fakeIngester) Ingest(ctx context.Context, _ IngestRequest, progress func
 	return ingest.Report{Found: 2, Indexed: 2}, f.err
 }
 
-func newServer(t *testing.T, asker *fakeAsker, keys ...string) *httptest.Server {
+// guard knows the operator's keys alone.
+func guard(t *testing.T, hashes ...string) Guard {
+	t.Helper()
+	g, err := keys.NewGuard(nil, hashes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func newServer(t *testing.T, asker *fakeAsker, hashes ...string) *httptest.Server {
 	t.Helper()
 	srv := httptest.NewServer(New(Deps{
-		Asker: asker, Library: &fakeLibrary{}, Ingester: fakeIngester{}, Metrics: http.NotFoundHandler(),
+		Guard: guard(t, hashes...), Asker: asker, Library: &fakeLibrary{}, Ingester: fakeIngester{}, Metrics: http.NotFoundHandler(),
 		Ready: func(context.Context) error { return nil }, Log: slog.New(slog.DiscardHandler),
 		Models: []Model{{ID: "small", Role: RoleAnswers}, {ID: "e5", Role: RoleEmbeddings}, {ID: "scorer", Role: RoleRerank}},
-	}, Config{Dimensions: 2, MaxBodyBytes: 1 << 20, RequestTimeout: time.Minute, Keys: keys}))
+	}, Config{Dimensions: 2, MaxBodyBytes: 1 << 20, RequestTimeout: time.Minute}))
 	t.Cleanup(srv.Close)
 	return srv
 }

@@ -35,6 +35,7 @@ func TestStoppedIngestReports(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			stopping := make(chan struct{})
 			srv := httptest.NewServer(New(Deps{
+				Guard: guard(t),
 				Asker: &fakeAsker{}, Library: &fakeLibrary{}, Ingester: fakeIngester{block: true}, Metrics: http.NotFoundHandler(),
 				Stopping: stopping, Log: slog.New(slog.DiscardHandler),
 			}, Config{MaxBodyBytes: 1 << 20, RequestTimeout: time.Minute}))
@@ -67,6 +68,7 @@ func TestStoppedIngestReports(t *testing.T) {
 func TestIngestEndsWithItsClient(t *testing.T) {
 	done := make(chan struct{})
 	h := New(Deps{
+		Guard: guard(t),
 		Asker: &fakeAsker{}, Library: &fakeLibrary{}, Ingester: fakeIngester{block: true}, Metrics: http.NotFoundHandler(),
 		Log: slog.New(slog.DiscardHandler),
 	}, Config{MaxBodyBytes: 1 << 20, RequestTimeout: time.Minute})

@@ -41,6 +41,7 @@ func measuredServer(t *testing.T, trust bool) (string, *rootAsker, *tracetest.In
 	}
 	asker := &rootAsker{tel: tel}
 	srv := httptest.NewServer(New(Deps{
+		Guard: guard(t),
 		Asker: asker, Library: &fakeLibrary{}, Ingester: fakeIngester{}, Metrics: tel.Handler(), Latency: http.NotFoundHandler(), LatencyData: http.NotFoundHandler(),
 		Ready: func(context.Context) error { return nil }, Log: slog.New(slog.DiscardHandler), Telemetry: tel,
 	}, Config{MaxBodyBytes: 1 << 20, RequestTimeout: time.Minute}))

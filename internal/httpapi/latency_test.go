@@ -16,9 +16,9 @@ func TestLatencyPageIsOpenAndItsDataIsNot(t *testing.T) {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, word) })
 	}
 	srv := httptest.NewServer(New(Deps{
-		Asker: &fakeAsker{}, Library: &fakeLibrary{}, Ingester: fakeIngester{}, Metrics: says("metrics"), Latency: says("page"), LatencyData: says("data"),
+		Guard: guard(t, "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"), Asker: &fakeAsker{}, Library: &fakeLibrary{}, Ingester: fakeIngester{}, Metrics: says("metrics"), Latency: says("page"), LatencyData: says("data"),
 		Ready: func(context.Context) error { return nil }, Log: slog.New(slog.DiscardHandler),
-	}, Config{MaxBodyBytes: 1 << 20, RequestTimeout: time.Minute, Keys: []string{"2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"}}))
+	}, Config{MaxBodyBytes: 1 << 20, RequestTimeout: time.Minute}))
 	t.Cleanup(srv.Close)
 	for _, c := range []struct {
 		path, key string

@@ -173,7 +173,7 @@ func TestCompletionErrors(t *testing.T) {
 			t.Errorf("%s: internals are returned: %s", name, body)
 		}
 	}
-	resp, body := post(t, newServer(t, &fakeAsker{}, "00").URL+completionsPath, ask+`}`)
+	resp, body := post(t, newServer(t, &fakeAsker{}, strings.Repeat("00", 32)).URL+completionsPath, ask+`}`)
 	if resp.StatusCode != 401 || !strings.Contains(body, `"authentication_error"`) {
 		t.Errorf("without a key: %d %s", resp.StatusCode, body)
 	}

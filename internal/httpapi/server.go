@@ -14,6 +14,7 @@ import (
 	"ragd/ingest"
 	"ragd/ingest/store"
 	"ragd/internal/answer"
+	"ragd/internal/keys"
 	"ragd/telemetry"
 )
 
@@ -53,6 +54,7 @@ type Deps struct {
 	Asker    Asker
 	Library  Library
 	Ingester Ingester
+	Guard    Guard
 	// Stopping is closed when the server shuts down: running ingests then end and
 	// report. It may be nil.
 	Stopping <-chan struct{}
@@ -80,9 +82,6 @@ const LatencyPath = "/debug/latency"
 type Config struct {
 	MaxBodyBytes   int64
 	RequestTimeout time.Duration
-	// Keys are SHA-256 hashes of the keys that may call; empty means that only
-	// loopback is served and no key is needed.
-	Keys []string
 	// Version is reported by /healthz.
 	Version string
 	// Dimensions is the length of an embedding.
@@ -118,23 +117,29 @@ func New(deps Deps, cfg Config) http.Handler {
 	e.GET("/readyz", s.readyz)
 	e.GET(LatencyPath, gin.WrapH(deps.Latency))
 	e.GET(LatencyPath+"/:file", gin.WrapH(deps.Latency))
-	private := e.Group("/", s.authorize)
-	private.GET("/metrics", gin.WrapH(deps.Metrics))
-	private.GET(LatencyPath+"/data", gin.WrapH(deps.LatencyData))
-	private.POST("/ask", s.ask)
-	v1 := private.Group("/v1")
-	v1.POST("/search", s.search)
-	v1.GET("/models", s.models)
-	v1.GET("/models/*id", s.model)
-	v1.POST("/chat/completions", s.chatCompletions)
-	v1.POST("/embeddings", s.embeddings)
-	v1.POST("/rerank", s.rerank)
-	v1.GET("/collections", s.collections)
-	v1.GET("/documents", s.documents)
-	v1.DELETE("/documents", s.deleteDocuments)
-	v1.POST("/ingest", s.loopbackOnly, s.ingest)
-	v1.DELETE("/ingest/:id", s.loopbackOnly, s.stopIngest)
+	s.routes(e.Group("/", s.authorize(keys.Ask)), e.Group("/", s.authorize(keys.Ingest)), e.Group("/", s.authorize(keys.Admin)))
 	return e
+}
+
+// routes are those that need a key, by its role.
+func (s *server) routes(ask, ingest, admin gin.IRoutes) {
+	ask.POST("/ask", s.limit, s.ask)
+	ask.POST("/v1/search", s.limit, s.search)
+	ask.POST("/v1/chat/completions", s.limit, s.chatCompletions)
+	ask.POST("/v1/embeddings", s.limit, s.embeddings)
+	ask.POST("/v1/rerank", s.limit, s.rerank)
+	ask.GET("/v1/models", s.models)
+	ask.GET("/v1/models/*id", s.model)
+	ask.GET("/v1/collections", s.collections)
+	ask.GET("/v1/documents", s.documents)
+	ingest.DELETE("/v1/documents", s.deleteDocuments)
+	ingest.POST("/v1/ingest", s.loopbackOnly, s.ingest)
+	ingest.DELETE("/v1/ingest/:id", s.loopbackOnly, s.stopIngest)
+	admin.GET("/metrics", gin.WrapH(s.Metrics))
+	admin.GET(LatencyPath+"/data", gin.WrapH(s.LatencyData))
+	admin.GET("/v1/keys", s.listKeys)
+	admin.POST("/v1/keys", s.addKey)
+	admin.DELETE("/v1/keys/:id", s.revokeKey)
 }
 
 // recover turns a panic into the one error shape; the stack goes to the log.

@@ -74,6 +74,7 @@ func (s *server) embeddings(c *gin.Context) {
 	ctx, cancel := context.WithTimeout(c.Request.Context(), s.cfg.RequestTimeout)
 	defer cancel()
 	res, err := s.Asker.Embed(ctx, received, answer.EmbedRequest{Texts: req.Input, Query: req.InputType == "query"})
+	spend(c, res.Tokens)
 	if err != nil {
 		s.fail(c, err, res.TraceID)
 		return
@@ -178,6 +179,7 @@ func (s *server) rerank(c *gin.Context) {
 		texts[i] = d.Text
 	}
 	res, err := s.Asker.Rerank(ctx, received, answer.RerankRequest{Query: req.Query, Texts: texts, TopN: req.TopN})
+	spend(c, res.Tokens)
 	if err != nil {
 		s.fail(c, err, res.TraceID)
 		return
