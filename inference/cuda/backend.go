@@ -39,6 +39,7 @@ type Backend struct {
 	plan    plan
 	staging staging
 	replay  replay
+	offload offload
 	tensors []*tensor
 	retired []cudrv.Ptr // replaced while the plan may use them
 	err     error       // the first of this step
@@ -50,6 +51,9 @@ type Backend struct {
 	output           buffer // results on the device
 	results          *cudrv.Pinned
 	rows             [][]float32
+	keys             [2]buffer // the largest logits, in rounds
+	sums             buffer
+	best             []model.Best
 
 	splitBelow int  // see defaultSplitBelow
 	tensor     bool // there are kernels for tensor cores
@@ -62,6 +66,7 @@ var _ model.Ops = (*Backend)(nil)
 var fixedKernels = []string{
 	"norm_rows", "add_norm_rows", "activate_rows", "pool_rows",
 	"append_f16", "attend_f16_4", "attend_f16_8", "attend_f16_16", "append_q8_0", "attend_q8_0_4", "attend_q8_0_8", "attend_q8_0_16", "attend_join",
+	"best_logits", "join_sums",
 }
 
 // New opens the driver and makes a context on the device. Failures match
@@ -132,7 +137,9 @@ func (b *Backend) Name() string { return b.device.Info().String() }
 // The backend and what it handed out must not be used afterwards.
 func (b *Backend) Close() error {
 	// A lost context answers this with an error and is destroyed all the same.
-	_ = b.device.Do(func() error { return errors.Join(b.replay.free(), b.results.Free(), b.staging.free()) })
+	_ = b.device.Do(func() error {
+		return errors.Join(b.replay.free(), b.results.Free(), b.staging.free(), b.offload.free())
+	})
 	b.results = nil
 	return b.device.Close()
 }

@@ -57,14 +57,7 @@ func (b *Backend) NewCache(s model.CacheShape) (model.Cache, error) {
 	if s.HeadDim > maxHeadDim || s.HeadDim%2 != 0 || s.HeadDim%f.block != 0 {
 		return nil, fmt.Errorf("%w: heads of %d dimensions in a cache of type %s (even, multiples of %d, up to %d)", ErrLoad, s.HeadDim, b.cacheType, f.block, maxHeadDim)
 	}
-	c := &cache{shape: s, format: f}
-	for range 2 { // keys, values
-		for _, size := range f.planes {
-			block := int64(s.KVHeads * model.BlockTokens * (s.HeadDim / f.block) * size)
-			c.sizes = append(c.sizes, block)
-			c.bytes += block * int64(s.Layers) * int64(s.Blocks)
-		}
-	}
+	c := &cache{shape: s, format: f, sizes: f.sizes(s), bytes: b.CacheBytes(s)}
 	at, err := b.alloc(c.bytes)
 	if err != nil {
 		return nil, fmt.Errorf("%w: KV cache: %w", ErrLoad, err)
@@ -74,6 +67,17 @@ func (b *Backend) NewCache(s model.CacheShape) (model.Cache, error) {
 		at += cudrv.Ptr(block * int64(s.Layers) * int64(s.Blocks))
 	}
 	return c, nil
+}
+
+// sizes are the bytes of a block of one layer in each plane.
+func (f *cacheFormat) sizes(s model.CacheShape) []int64 {
+	var list []int64
+	for range 2 { // keys, values
+		for _, size := range f.planes {
+			list = append(list, int64(s.KVHeads*model.BlockTokens*(s.HeadDim/f.block)*size))
+		}
+	}
+	return list
 }
 
 // layer is where the planes of a layer begin.

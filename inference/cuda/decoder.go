@@ -94,22 +94,30 @@ func (b *Backend) FeedForward(x model.Tensor, f *model.GatedFFN) {
 func (b *Backend) Logits(x model.Tensor, n model.Norm, w model.Matrix) ([][]float32, error) {
 	rows := len(b.step.logits)
 	if rows == 0 {
-		_, err := b.flush(0)
+		_, err := b.flush(0, 0)
 		return nil, err
 	}
-	t, m := x.(*tensor), w.(*matrix)
-	b.prepare(rows, t.width, m)
+	b.logits(x, n, w)
+	return b.fetch(rows, w.Rows())
+}
+
+// logits makes those of the rows that asked for them the output.
+func (b *Backend) logits(x model.Tensor, n model.Norm, w model.Matrix) cudrv.Ptr {
+	t, rows := x.(*tensor), len(b.step.logits)
+	b.prepare(rows, t.width, w.(*matrix))
 	b.normalise(t.buf.ptr, n, stage(b, b.step.logits))
-	b.multiply(model.Linear{W: m}, b.reserve(&b.output, 4*int64(rows)*int64(m.rows)), 0)
-	return b.fetch(rows, m.rows)
+	out := b.reserve(&b.output, 4*int64(rows)*int64(w.Rows()))
+	b.multiply(model.Linear{W: w}, out, 0)
+	return out
 }
 
 // fetch runs the step and returns the output's rows.
 func (b *Backend) fetch(rows, width int) ([][]float32, error) {
-	all, err := b.flush(rows * width)
+	data, err := b.flush(b.output.ptr, 4*rows*width)
 	if err != nil {
 		return nil, err
 	}
+	all := floatsOf(data)
 	b.rows = b.rows[:0]
 	for r := range rows {
 		b.rows = append(b.rows, all[r*width:(r+1)*width])

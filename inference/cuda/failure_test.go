@@ -28,12 +28,21 @@ func runTiny(path string, cfg Config) (logits []float32, failed, closing error) 
 		return nil, err, b.Close()
 	}
 	defer func() { closing = m.Close() }()
-	for _, batch := range tinySteps {
-		rows, err := m.Forward(batch)
+	for i, batch := range tinySteps {
+		step := func() ([][]float32, error) {
+			// Between two steps a block goes to host memory and comes back.
+			if i == 2 {
+				if err := m.MoveBlocks([]model.BlockMove{{Block: 2, Slot: 1, Save: true}, {Block: 2, Slot: 1}}); err != nil {
+					return nil, err
+				}
+			}
+			return m.Forward(batch)
+		}
+		rows, err := step()
 		if err != nil {
 			failed = errors.Join(failed, err)
 			// What failed once may work now; what is lost stays lost.
-			if rows, err = m.Forward(batch); err != nil {
+			if rows, err = step(); err != nil {
 				return nil, errors.Join(failed, err), nil
 			}
 		}
@@ -217,7 +226,11 @@ func TestModelThatDoesNotFit(t *testing.T) {
 	t.Setenv("RAGD_SIM_MEMORY", "32768")
 	b := newBackend(t)
 	_, err := loadTiny(writeTiny(t), b)
-	if !errors.Is(err, cudrv.ErrMemory) || !strings.Contains(err.Error(), "MiB free") {
+	var e *model.RoomError
+	if !errors.As(err, &e) || e.Cache != 4*16*tinyLayers*tinyKV*tinyDim*2*2 || e.Weights < 10000 || e.Total != 32768 {
+		t.Errorf("the error is %v", err)
+	}
+	if _, err := b.LoadVector(make([]float32, 10000)); !errors.Is(err, cudrv.ErrMemory) || !strings.Contains(err.Error(), "MiB free") {
 		t.Errorf("the error is %v", err)
 	}
 }

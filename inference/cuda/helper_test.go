@@ -68,7 +68,7 @@ func put(t testing.TB, b *Backend, p cudrv.Ptr, v []float32) {
 // get runs what was recorded and reads n values.
 func get(t testing.TB, b *Backend, p cudrv.Ptr, n int) []float32 {
 	t.Helper()
-	if _, err := b.flush(0); err != nil {
+	if _, err := b.flush(0, 0); err != nil {
 		t.Fatal(err)
 	}
 	v := make([]float32, n)

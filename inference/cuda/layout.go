@@ -36,6 +36,7 @@ var formats = map[quant.Type]format{
 type planes struct {
 	data           []byte
 	d, m, s, ms    int
+	size           int // of data
 	codes, headers int // blocks written so far
 	format         format
 }
@@ -48,8 +49,22 @@ func pack(t quant.Type, rows, cols int, data []byte) (*planes, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: %s", quant.ErrType, t)
 	}
+	p := f.lay(rows, cols)
 	if f.bits == 0 {
-		return &planes{data: data, format: f}, nil
+		p.data = data
+		return p, nil
+	}
+	p.data = make([]byte, p.size)
+	for size := t.BlockBytes(); len(data) > 0; data = data[size:] {
+		p.add(t, data[:size])
+	}
+	return p, nil
+}
+
+// lay says where the parts of a matrix begin.
+func (f format) lay(rows, cols int) *planes {
+	if f.bits == 0 {
+		return &planes{format: f, size: rows * cols * f.size}
 	}
 	blocks := rows * (cols / 32)
 	headers := blocks
@@ -73,11 +88,8 @@ func pack(t quant.Type, rows, cols int, data []byte) (*planes, error) {
 	if f.min && f.scales > 0 {
 		p.ms = next(blocks)
 	}
-	p.data = make([]byte, end)
-	for size := t.BlockBytes(); len(data) > 0; data = data[size:] {
-		p.add(t, data[:size])
-	}
-	return p, nil
+	p.size = end
+	return p
 }
 
 // header stores the scales d and m of the next block or of the next eight.

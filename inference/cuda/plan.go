@@ -189,45 +189,53 @@ func (s *staging) free() error {
 	return first
 }
 
-// flush runs the step and fetches the first n values of the output.
-func (b *Backend) flush(n int) ([]float32, error) {
+// flush runs the step and fetches the first n bytes of its output.
+func (b *Backend) flush(output cudrv.Ptr, n int) ([]byte, error) {
 	err := b.err
 	if err == nil {
-		err = b.device.Do(func() error { return b.runStep(n) })
+		err = b.device.Do(func() error { return b.runStep(output, n) })
 	}
 	b.plan.reset()
 	b.freeRetired()
+	b.tellLost(err)
+	if err != nil || n == 0 {
+		return nil, err
+	}
+	return b.results.Bytes()[:n], nil
+}
+
+// tellLost says once that the device is lost, if that is what err says.
+func (b *Backend) tellLost(err error) {
 	if errors.Is(err, cudrv.ErrLost) && b.lost != nil {
 		b.lost(err)
 		b.lost = nil
 	}
-	if err != nil || n == 0 {
-		return nil, err
-	}
-	return floatsOf(b.results.Bytes()[:4*n]), nil
 }
 
 // runStep runs on the device's thread. The stream is always waited for, also after
 // an error, so that nothing is in flight when memory is given back.
-func (b *Backend) runStep(n int) error {
-	err := b.queueStep(n)
+func (b *Backend) runStep(output cudrv.Ptr, n int) error {
+	err := b.queueStep(output, n)
 	if sync := b.stream.Synchronize(); err == nil {
 		err = sync
 	}
 	return err
 }
 
-func (b *Backend) queueStep(n int) error {
+func (b *Backend) queueStep(output cudrv.Ptr, n int) error {
 	if err := b.staging.upload(b.stream); err != nil {
+		return err
+	}
+	if err := b.offload.await(b.stream); err != nil {
 		return err
 	}
 	if err := b.runPlan(); err != nil || n == 0 {
 		return err
 	}
-	if err := b.growResults(4 * n); err != nil {
+	if err := b.growResults(n); err != nil {
 		return err
 	}
-	return b.stream.Download(b.results, b.output.ptr, 4*n)
+	return b.stream.Download(b.results, output, n)
 }
 
 func (b *Backend) growResults(size int) error {

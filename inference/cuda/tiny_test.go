@@ -121,5 +121,9 @@ func loadTiny(path string, ops model.Ops) (*model.Llama, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return model.LoadDecoder(context.Background(), f, ops, model.LoadConfig{Blocks: 4})
+	cfg := model.LoadConfig{Blocks: 4}
+	if _, ok := ops.(model.OffloadOps); ok {
+		cfg.Slots = 2
+	}
+	return model.LoadDecoder(context.Background(), f, ops, cfg)
 }

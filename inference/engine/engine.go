@@ -77,6 +77,8 @@ const (
 // Engine runs requests on one decoder. Its methods are safe for concurrent use.
 type Engine struct {
 	dec    model.Decoder
+	best   model.BestDecoder // dec, where it can tell the largest logits; else nil
+	mover  model.Offloader   // dec, where it keeps blocks in host memory; else nil
 	tok    tokenizer.Tokenizer
 	limits schedule.Limits
 	queue  int // MaxQueue
@@ -144,7 +146,14 @@ func build(dec model.Decoder, tok tokenizer.Tokenizer, cfg Config) (*Engine, err
 	deep := depthOfDouble(dec.Config())
 	e.loop.beside = schedule.NewThrottle(firstPrompt, 1, deep)
 	e.loop.alone = schedule.NewThrottle(mostPrompt, leastAlone, deep)
-	e.loop.pool = kvcache.NewPool(blocks, kvcache.Config{NoPrefix: cfg.NoPrefixCache || cfg.NoKVCache})
+	if best, ok := dec.(model.BestDecoder); ok && best.MaxBest() > 0 {
+		e.best = best
+	}
+	slots := 0
+	if mover, ok := dec.(model.Offloader); ok && mover.Slots() > 0 {
+		e.mover, slots = mover, mover.Slots()
+	}
+	e.loop.pool = kvcache.NewPool(blocks, kvcache.Config{NoPrefix: cfg.NoPrefixCache || cfg.NoKVCache, Slots: slots})
 	e.stats.BlocksFree = blocks
 	return e, nil
 }

@@ -22,12 +22,12 @@ type outlook struct {
 const leastWeight = 16
 
 // watched runs the step and lets the outlook learn from it.
-func (e *Engine) watched() ([][]float32, error) {
+func (e *Engine) watched() ([]row, error) {
 	began := time.Now()
 	e.mu.Lock()
 	e.outlook.began = began
 	e.mu.Unlock()
-	rows, err := e.dec.Forward(e.loop.batch)
+	rows, err := e.decode()
 	if err == nil {
 		e.learn(time.Since(began))
 	}

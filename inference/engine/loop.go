@@ -26,6 +26,7 @@ type loop struct {
 	rows    []int
 	batch   model.Batch
 	parts   []part
+	drawn   []row
 }
 
 // part is the share of one sequence in a step.
@@ -159,6 +160,12 @@ func (e *Engine) step() {
 				e.end(s, "", s.failure(err))
 			}
 		}
+		if e.mover != nil {
+			// A copy of a block may be what failed, so that prefixes are not what the
+			// index says.
+			e.loop.pool.Clear()
+			e.measure()
+		}
 	}
 }
 
@@ -262,16 +269,16 @@ func (e *Engine) mostDraft() int {
 }
 
 // advance moves a sequence on by what the step did for it: it draws the next
-// tokens if there are logits, and ends it where it ends. Keys and values of drafted
+// tokens if there are rows, and ends it where it ends. Keys and values of drafted
 // tokens that were refused lie behind done, where later ones replace them.
-func (e *Engine) advance(p part, logits [][]float32) {
+func (e *Engine) advance(p part, rows []row) {
 	s := p.sequence
 	var reason Reason
 	var err error
 	s.done += p.rows
-	if len(logits) > 0 {
+	if len(rows) > 0 {
 		var accepted int
-		accepted, reason, err = s.verify(logits, e.tok, e.ends)
+		accepted, reason, err = s.verify(rows, e.tok, e.ends)
 		s.done += accepted
 	}
 	e.loop.pool.Commit(s.table, s.tokens[:s.done])
@@ -287,7 +294,7 @@ func (e *Engine) advance(p part, logits [][]float32) {
 		defer e.mu.Unlock()
 		e.stats.Completed++
 		e.end(s, rest, s.outcome(reason))
-	case e.noKV && len(logits) > 0:
+	case e.noKV && len(rows) > 0:
 		s.done = 0
 	}
 }

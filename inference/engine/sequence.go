@@ -99,14 +99,14 @@ func (s *sequence) draft(most int) []int32 {
 // first token that is not the drafted one, since later rows were computed for a
 // text that is not to be. It says how many drafted tokens were accepted, and
 // whether the answer ended and why.
-func (s *sequence) verify(rows [][]float32, tok tokenizer.Tokenizer, ends []int32) (accepted int, reason Reason, err error) {
+func (s *sequence) verify(rows []row, tok tokenizer.Tokenizer, ends []int32) (accepted int, reason Reason, err error) {
 	drafted := s.tokens[len(s.tokens) : len(s.tokens)+len(rows)-1]
-	for i, logits := range rows {
+	for i := range rows {
 		guess := int32(-1)
 		if i < len(drafted) {
 			guess = drafted[i] // before draw puts its token there
 		}
-		reason, err = s.draw(logits, tok, ends)
+		reason, err = s.draw(&rows[i], tok, ends)
 		if err != nil || reason != "" || s.tokens[len(s.tokens)-1] != guess {
 			accepted = i
 			break
@@ -120,16 +120,16 @@ func (s *sequence) verify(rows [][]float32, tok tokenizer.Tokenizer, ends []int3
 	return accepted, reason, err
 }
 
-// draw takes the next token from its logits and says whether it ended the
+// draw takes the next token from its row and says whether it ended the
 // answer, and why.
-func (s *sequence) draw(logits []float32, tok tokenizer.Tokenizer, ends []int32) (Reason, error) {
-	id, err := s.sampler.Sample(logits)
+func (s *sequence) draw(r *row, tok tokenizer.Tokenizer, ends []int32) (Reason, error) {
+	id, err := r.sample(s.sampler)
 	if err != nil {
 		return "", fmt.Errorf("draw token %d of the answer: %w", len(s.tokens)-s.prompt, err)
 	}
 	s.sampler.Accept(id)
 	if s.confident {
-		s.sure.Add(logProb(logits, id))
+		s.sure.Add(r.logProb(id))
 	}
 	s.tokens = append(s.tokens, id)
 	s.times.Last = time.Now()

@@ -12,6 +12,8 @@ type Stats struct {
 	BlocksUsed, BlocksFree int
 	// BlocksCached are those of the free ones that hold a prefix.
 	BlocksCached int
+	// BlocksOffloaded hold prefixes in host memory.
+	BlocksOffloaded int
 
 	// Counts from the start. Tokens of prompts count when they are scheduled,
 	// those of answers when they end.
@@ -123,6 +125,7 @@ func (e *Engine) measure() {
 	e.outlook.running = e.jobs(e.outlook.running[:0])
 	pool := e.loop.pool
 	e.stats.BlocksUsed, e.stats.BlocksFree, e.stats.BlocksCached = pool.InUse(), pool.Free(), pool.Cached()
+	e.stats.BlocksOffloaded = pool.Offloaded()
 }
 
 // wait predicts what Stats.Wait says. The caller holds the lock.

@@ -17,6 +17,9 @@
 // another. A hash only finds a candidate: it is taken when the block before it,
 // the tokens and the salt are equal.
 //
+// With Config.Slots, a cached block that is given out leaves its content in a slot of
+// slower memory, from which a later prompt fetches it; see Moves.
+//
 // Two things hold throughout. A table holds a prefix of the index without gaps:
 // when a block becomes full and the index already has its like, the table
 // takes that one and gives its own back. And a block leaves the index after those

@@ -24,8 +24,8 @@ func seededHash(seed maphash.Seed) hashFunc {
 	}
 }
 
-// find is the block of the index that holds tokens after parent, or none.
-func (p *Pool) find(hash uint64, parent int32, tokens []int32, salt string) int32 {
+// find is the block or slot of the index that holds tokens after parent, or none.
+func (p *Pool) find(hash, parent uint64, tokens []int32, salt string) int32 {
 	id, ok := p.index[hash]
 	if !ok {
 		return none
@@ -39,36 +39,53 @@ func (p *Pool) find(hash uint64, parent int32, tokens []int32, salt string) int3
 	return none
 }
 
-// prefix calls yield for each block of the index that tokens start with, in
+// prefix calls yield for each block or slot of the index that tokens start with, in
 // order. The last token is never part of it: something must be left to run, or
 // there would be no logits.
 func (p *Pool) prefix(tokens []int32, salt string, yield func(id int32)) {
 	if p.noPrefix {
 		return
 	}
-	hash, parent := uint64(0), none
+	hash, parent := uint64(0), uint64(0)
 	for len(tokens) > model.BlockTokens {
 		content := tokens[:model.BlockTokens]
 		hash = p.hash(hash, content, salt)
-		parent = p.find(hash, parent, content, salt)
-		if parent == none {
+		id := p.find(hash, parent, content, salt)
+		if id == none {
 			return
 		}
-		yield(parent)
+		parent = p.blocks[id].serial
+		yield(id)
 		tokens = tokens[model.BlockTokens:]
 	}
 }
 
-// enter puts a full block into the index.
-func (p *Pool) enter(id int32, hash uint64, parent int32, tokens []int32, salt string) {
+// enter puts a full block into the index, as a new prefix.
+func (p *Pool) enter(id int32, hash, parent uint64, tokens []int32, salt string) {
+	p.serial++
 	b := &p.blocks[id]
-	b.indexed, b.hash, b.parent, b.salt = true, hash, parent, salt
+	b.indexed, b.hash, b.serial, b.parent, b.salt = true, hash, p.serial, parent, salt
 	copy(b.tokens[:], tokens)
+	p.link(id)
+}
+
+// link makes a block or slot the first under its hash.
+func (p *Pool) link(id int32) {
+	b := &p.blocks[id]
 	b.sameHash = none
-	if first, ok := p.index[hash]; ok {
+	if first, ok := p.index[b.hash]; ok {
 		b.sameHash = first
 	}
-	p.index[hash] = id
+	p.index[b.hash] = id
+}
+
+// relocate hands what the index knows of one block or slot to another one.
+func (p *Pool) relocate(from, to int32) {
+	b, refs := p.blocks[from], p.blocks[to].refs
+	p.unindex(from)
+	b.refs, b.indexed = refs, true
+	p.blocks[to] = b
+	p.link(to)
 }
 
 // unindex takes a block out of the index.

@@ -14,6 +14,9 @@ const none = int32(-1)
 type Config struct {
 	// NoPrefix turns the prefix index off: nothing is taken over.
 	NoPrefix bool
+	// Slots is how many blocks there are in slower memory, where prefixes go when their
+	// block is given to others.
+	Slots int
 }
 
 // Pool gives out blocks and finds prefixes. It belongs to one goroutine, but others
@@ -24,10 +27,15 @@ type Pool struct {
 	mu       sync.RWMutex
 	noPrefix bool
 	hash     hashFunc
-	blocks   []block
+	size     int              // blocks; the slots of slower memory follow them
+	blocks   []block          // and slots
 	blank    []int32          // stack of blocks without content
 	lru      list             // cached blocks, oldest first
+	empty    []int32          // stack of slots without content
+	old      list             // slots with content, oldest first
 	index    map[uint64]int32 // hash → first block of a chain of equal hashes
+	serial   uint64           // of the newest prefix
+	moves    []model.BlockMove
 	inUse    int
 }
 
@@ -37,7 +45,8 @@ type block struct {
 	refs       int32
 	indexed    bool
 	hash       uint64
-	parent     int32 // the block before it in its prompt, or none
+	serial     uint64 // of the prefix that ends with it, wherever it is kept
+	parent     uint64 // serial of the prefix before it; 0 for none
 	tokens     [model.BlockTokens]int32
 	salt       string
 	sameHash   int32 // next block of the index under the same hash
@@ -52,25 +61,39 @@ func NewPool(blocks int, cfg Config) *Pool {
 	p := &Pool{
 		noPrefix: cfg.NoPrefix,
 		hash:     seededHash(maphash.MakeSeed()),
-		blocks:   make([]block, blocks),
-		blank:    make([]int32, blocks),
-		lru:      list{head: none, tail: none},
-		index:    make(map[uint64]int32),
+		size:     blocks,
+		blocks:   make([]block, blocks+cfg.Slots),
 	}
-	for i := range p.blank {
-		p.blank[i] = int32(blocks - 1 - i)
-	}
+	p.Clear()
 	return p
 }
 
+// Clear forgets all prefixes, after their contents became doubtful. No table may hold
+// blocks.
+func (p *Pool) Clear() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.blocks)
+	p.lru, p.old = list{head: none, tail: none}, list{head: none, tail: none}
+	p.index, p.moves, p.inUse = make(map[uint64]int32), nil, 0
+	p.blank, p.empty = p.blank[:0], p.empty[:0]
+	for id := len(p.blocks) - 1; id >= 0; id-- {
+		if id < p.size {
+			p.blank = append(p.blank, int32(id))
+		} else {
+			p.empty = append(p.empty, int32(id))
+		}
+	}
+}
+
 // Blocks is the size of the pool.
-func (p *Pool) Blocks() int { return len(p.blocks) }
+func (p *Pool) Blocks() int { return p.size }
 
 // InUse is the number of blocks held by tables; a shared block counts once.
 func (p *Pool) InUse() int { return p.inUse }
 
 // Free is the number of blocks that can be given out: blank and cached ones.
-func (p *Pool) Free() int { return len(p.blocks) - p.inUse }
+func (p *Pool) Free() int { return p.size - p.inUse }
 
 // Cached is the number of blocks that hold a prefix nobody is using.
 func (p *Pool) Cached() int { return p.Free() - len(p.blank) }
@@ -85,7 +108,7 @@ func (p *Pool) take() int32 {
 	} else {
 		id = p.lru.head
 		p.lru.remove(p.blocks, id)
-		p.unindex(id)
+		p.offload(id)
 	}
 	p.blocks[id].refs = 1
 	p.inUse++

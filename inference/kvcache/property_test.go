@@ -15,6 +15,7 @@ type life struct {
 	pool    *Pool
 	running []*sequence
 	content []written
+	slots   []written
 }
 
 // written is what a block holds: the tokens of a sequence up to its end.
@@ -42,8 +43,8 @@ func TestPoolProperties(t *testing.T) {
 	for name, hash := range hashes {
 		t.Run(name, func(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
-				size := rapid.IntRange(1, 12).Draw(t, "blocks")
-				l := &life{pool: NewPool(size, Config{}), content: make([]written, size)}
+				size, slots := rapid.IntRange(1, 12).Draw(t, "blocks"), rapid.IntRange(0, 6).Draw(t, "slots")
+				l := &life{pool: NewPool(size, Config{Slots: slots}), content: make([]written, size), slots: make([]written, slots)}
 				if hash != nil {
 					l.pool.hash = hash
 				}
@@ -79,6 +80,13 @@ func (l *life) admit(t *rapid.T) {
 	}
 	s.table, s.done = table, table.Cached()
 	l.running = append(l.running, s)
+	for _, m := range l.pool.Moves() {
+		if m.Save {
+			l.slots[m.Slot] = l.content[m.Block]
+		} else {
+			l.content[m.Block] = l.slots[m.Slot]
+		}
+	}
 }
 
 func (l *life) run(t *rapid.T) {
@@ -154,11 +162,43 @@ func (l *life) checkStates(t *rapid.T, refs []int32) {
 		if (want > 0) == (free[int32(id)] == 1) || free[int32(id)] > 1 {
 			t.Fatalf("block %d: %d references, %d times free", id, want, free[int32(id)])
 		}
-		if b.indexed && b.parent != none && !l.pool.blocks[b.parent].indexed {
-			t.Fatalf("block %d is in the index without its parent %d", id, b.parent)
-		}
 	}
+	l.checkIndex(t)
 	if l.pool.InUse() != inUse || l.pool.Free() != len(refs)-inUse {
 		t.Fatalf("in use %d, free %d; want %d, %d", l.pool.InUse(), l.pool.Free(), inUse, len(refs)-inUse)
+	}
+}
+
+// checkIndex checks that blocks and slots hold what the index says, and that none is
+// there whose parent left it.
+func (l *life) checkIndex(t *rapid.T) {
+	serials := map[uint64]bool{0: true}
+	for _, b := range l.pool.blocks {
+		if b.indexed && serials[b.serial] {
+			t.Fatalf("prefix %d is kept twice", b.serial)
+		}
+		serials[b.serial] = serials[b.serial] || b.indexed
+	}
+	filled := 0
+	for id, b := range l.pool.blocks {
+		if !b.indexed {
+			continue
+		}
+		if !serials[b.parent] {
+			t.Fatalf("block %d is in the index without its parent", id)
+		}
+		var w written
+		if l.pool.isSlot(int32(id)) {
+			w = l.slots[id-l.pool.size]
+			filled++
+		} else {
+			w = l.content[id]
+		}
+		if n := len(w.prefix) - model.BlockTokens; n < 0 || w.salt != b.salt || !slices.Equal(w.prefix[n:], b.tokens[:]) {
+			t.Fatalf("block %d of the index holds %v", id, w)
+		}
+	}
+	if filled != l.pool.Offloaded() {
+		t.Fatalf("%d slots are in the index, %d hold a prefix", filled, l.pool.Offloaded())
 	}
 }

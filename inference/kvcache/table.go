@@ -48,10 +48,13 @@ func (p *Pool) Reserve(tokens []int32, capacity int, salt string) (*Table, bool)
 	defer p.mu.Unlock()
 	t := &Table{salt: salt, blocks: make([]int32, 0, BlocksOf(capacity))}
 	p.prefix(tokens, salt, func(id int32) {
-		p.share(id)
+		p.hold(id)
 		t.blocks = append(t.blocks, id)
 		t.hash = p.blocks[id].hash
 	})
+	for i, id := range t.blocks {
+		t.blocks[i] = p.fetch(id)
+	}
 	t.indexed = len(t.blocks)
 	t.cached = t.indexed * model.BlockTokens
 	for len(t.blocks) < cap(t.blocks) {
@@ -86,18 +89,23 @@ func (p *Pool) Commit(t *Table, tokens []int32) {
 	defer p.mu.Unlock()
 	for end := (t.indexed + 1) * model.BlockTokens; end <= len(tokens); end += model.BlockTokens {
 		content := tokens[end-model.BlockTokens : end]
-		parent := none
+		parent := uint64(0)
 		if t.indexed > 0 {
-			parent = t.blocks[t.indexed-1]
+			parent = p.blocks[t.blocks[t.indexed-1]].serial
 		}
 		t.hash = p.hash(t.hash, content, t.salt)
 		own := t.blocks[t.indexed]
-		if same := p.find(t.hash, parent, content, t.salt); same != none {
+		switch same := p.find(t.hash, parent, content, t.salt); {
+		case same == none:
+			p.enter(own, t.hash, parent, content, t.salt)
+		case p.isSlot(same):
+			p.old.remove(p.blocks, same)
+			p.relocate(same, own)
+			p.empty = append(p.empty, same)
+		default:
 			p.share(same)
 			p.drop(own)
 			t.blocks[t.indexed] = same
-		} else {
-			p.enter(own, t.hash, parent, content, t.salt)
 		}
 		t.indexed++
 	}

@@ -16,13 +16,16 @@ type LoadConfig struct {
 	// Blocks is the number of KV cache blocks of BlockTokens positions to
 	// reserve, at least one.
 	Blocks int
+	// Slots is how many blocks may be kept in host memory besides, on a backend that has
+	// OffloadOps; others fail with ErrNoOffload.
+	Slots int
 }
 
 // LoadDecoder puts the decoder in f into the backend's memory and reserves its
 // KV cache. The file may be closed afterwards. The decoder owns ops from then on;
 // on an error the caller still does.
 //
-// It fails with UnknownArchitectureError, ErrConfig or ErrTensor.
+// It fails with UnknownArchitectureError, RoomError, ErrConfig or ErrTensor.
 func LoadDecoder(ctx context.Context, f *gguf.File, ops Ops, cfg LoadConfig) (*Llama, error) {
 	if cfg.Blocks < 1 {
 		return nil, fmt.Errorf("%w: %d KV cache blocks, at least 1 is needed", ErrConfig, cfg.Blocks)
@@ -33,12 +36,30 @@ func LoadDecoder(ctx context.Context, f *gguf.File, ops Ops, cfg LoadConfig) (*L
 		return nil, err
 	}
 	l := newLoader(ctx, src, ops)
+	if err := l.checkRoom(spec.cacheShape(cfg.Blocks)); err != nil {
+		return nil, err
+	}
 	m := assembleDecoder(l, spec, cfg.Blocks)
+	l.offload(m, cfg.Slots)
 	if err := l.finish(); err != nil {
 		return nil, err
 	}
 	m.config.Weights = l.bytes
 	return m, nil
+}
+
+// offload reserves host memory for cache blocks.
+func (l *loader) offload(m *Llama, slots int) {
+	if l.err != nil || slots == 0 {
+		return
+	}
+	ops, ok := l.ops.(OffloadOps)
+	if !ok {
+		l.err = ErrNoOffload
+		return
+	}
+	l.err = ops.Offload(m.cache, slots)
+	m.slots = slots
 }
 
 // assembleDecoder lists the parts of the model.
@@ -59,9 +80,13 @@ func assembleDecoder(l *loader, s *decoderSpec, blocks int) *Llama {
 		m.layers = append(m.layers, l.decoderLayer(m, s, fmt.Sprintf("blk.%d.", i), attention, rope))
 	}
 	if l.err == nil {
-		m.cache, l.err = l.ops.NewCache(CacheShape{Layers: c.Layers, Blocks: blocks, KVHeads: c.KVHeads, HeadDim: c.HeadDim})
+		m.cache, l.err = l.ops.NewCache(s.cacheShape(blocks))
 	}
 	return m
+}
+
+func (s *decoderSpec) cacheShape(blocks int) CacheShape {
+	return CacheShape{Layers: s.Layers, Blocks: blocks, KVHeads: s.KVHeads, HeadDim: s.HeadDim}
 }
 
 func (l *loader) decoderLayer(m *Llama, s *decoderSpec, prefix string, a Attention, rope Rope) decoderLayer {

@@ -9,6 +9,7 @@ type Llama struct {
 	ops    Ops
 	config Config
 	blocks int
+	slots  int // of host memory
 
 	embedding      Matrix
 	embeddingScale float32
@@ -43,8 +44,16 @@ func (m *Llama) Close() error { return m.ops.Close() }
 // in batch order. Rows stay valid until the next call. A batch that does not fit
 // the model fails with ErrBatch and leaves the cache as it was.
 func (m *Llama) Forward(b Batch) ([][]float32, error) {
-	if err := m.check(b); err != nil {
+	if err := m.run(b); err != nil {
 		return nil, err
+	}
+	return m.ops.Logits(m.x, m.norm, m.output)
+}
+
+// run is the step up to the last layer.
+func (m *Llama) run(b Batch) error {
+	if err := m.check(b); err != nil {
+		return err
 	}
 	m.ops.Begin(b)
 	m.ops.Embed(m.x, m.embedding, m.embeddingScale)
@@ -56,7 +65,7 @@ func (m *Llama) Forward(b Batch) ([][]float32, error) {
 		m.ops.Residual(m.x, m.attention, l.out, l.post)
 		m.ops.FeedForward(m.x, &l.ffn)
 	}
-	return m.ops.Logits(m.x, m.norm, m.output)
+	return nil
 }
 
 // check holds a batch to the model before anything is computed.

@@ -1,6 +1,9 @@
 package sample
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // item is a token on its way through the filters. Weights are probabilities
 // up to a factor: exp((logit − largest) / temperature).
@@ -23,7 +26,8 @@ const negligible = -60
 // and the logits are float32.
 const rounding = 1e-6
 
-// weigh applies temperature and top-k. The items come in no order.
+// weigh applies temperature and top-k. The items come in the order of the row, or most
+// probable first where there is a top-k.
 func (s *Sampler) weigh(row []float32, top float32) []item {
 	s.items = s.items[:0]
 	k := s.p.TopK
@@ -48,11 +52,40 @@ func (s *Sampler) weigh(row []float32, top float32) []item {
 			sift(s.items, 0, worst)
 		}
 	}
+	if s.p.TopK > 0 {
+		slices.SortFunc(s.items, preference)
+	}
+	return s.exponentials(top, scale)
+}
+
+// weighBest is weigh for a row of which only the largest logits are known, at least
+// as many as top-k keeps.
+func (s *Sampler) weighBest(ids []int32, logits []float32) []item {
+	s.items = s.items[:0]
+	top, scale := logits[0], 1/float64(s.p.Temperature)
+	floor := top + float32(negligible/scale)
+	for i, v := range logits[:min(s.p.TopK, len(logits))] {
+		if v >= floor {
+			s.items = append(s.items, item{id: ids[i], logit: v})
+		}
+	}
+	return s.exponentials(top, scale)
+}
+
+func (s *Sampler) exponentials(top float32, scale float64) []item {
 	for i := range s.items {
 		it := &s.items[i]
 		it.weight = math.Exp((float64(it.logit) - float64(top)) * scale)
 	}
 	return s.items
+}
+
+// preference orders items as before does.
+func preference(a, b item) int {
+	if a.before(b) {
+		return -1
+	}
+	return 1
 }
 
 // topP moves the nucleus to the front and returns it, most probable first.

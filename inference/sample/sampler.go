@@ -76,8 +76,13 @@ func (s *Sampler) Sample(logits []float32) (int32, error) {
 	if err != nil {
 		return 0, err
 	}
+	return s.drawFrom(dist), nil
+}
+
+// drawFrom takes one number of the generator, unless there is nothing to choose.
+func (s *Sampler) drawFrom(dist []Candidate) int32 {
 	if len(dist) == 1 {
-		return dist[0].ID, nil
+		return dist[0].ID
 	}
 	u := s.rng.Float64()
 	last := dist[0].ID
@@ -90,7 +95,7 @@ func (s *Sampler) Sample(logits []float32) (int32, error) {
 		}
 	}
 	// Should rounding leave the sum a little under u, the last one has it.
-	return last, nil
+	return last
 }
 
 // Distribution is what Sample draws from: the tokens left after every filter,
@@ -106,18 +111,24 @@ func (s *Sampler) Distribution(logits []float32) ([]Candidate, error) {
 		return nil, err
 	}
 	s.out = s.out[:0]
-	if s.p.Temperature < greedyBelow || s.p.TopK == 1 {
+	if s.greedy() {
 		s.out = append(s.out, Candidate{best, 1})
 		return s.out, nil
 	}
-	items := s.weigh(row, row[best])
+	return s.finish(s.weigh(row, row[best])), nil
+}
+
+func (s *Sampler) greedy() bool { return s.p.Temperature < greedyBelow || s.p.TopK == 1 }
+
+// finish applies what comes after top-k and turns weights into probabilities.
+func (s *Sampler) finish(items []item) []Candidate {
 	items = s.topP(items)
 	items = s.minP(items)
 	total := sum(items)
 	for _, it := range items {
 		s.out = append(s.out, Candidate{it.id, it.weight / total})
 	}
-	return s.out, nil
+	return s.out
 }
 
 // Probability is the chance that Sample draws id from these logits.

@@ -2,6 +2,7 @@ package app
 
 import (
 	"errors"
+	"fmt"
 
 	"ragd/inference/cpu"
 	"ragd/inference/model"
@@ -32,6 +33,21 @@ func (a *App) newBackend(host cpu.Config) (model.Ops, error) {
 	return cpu.New(host)
 }
 
+// OpenDevice is the device of a name, "cuda:N", for who measures it. There is no falling
+// back to the CPU.
+func OpenDevice(cfg config.Config, name string) (model.Ops, error) {
+	i := cfg.Inference
+	i.Device = name
+	if _, ok := i.DeviceNumber(); !ok {
+		return nil, fmt.Errorf("%q is no device: cuda:0 is the first GPU", name)
+	}
+	ops, err := openDevice(i, nil)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return ops, nil
+}
+
 // urgency lets an encoder on the CPU give way to answers while nobody waits for it;
 // nil for one on a device, which shares no threads with them.
 func urgency(ops model.Ops) func(urgent bool) {
@@ -40,6 +56,25 @@ func urgency(ops model.Ops) func(urgent bool) {
 		return nil
 	}
 	return func(urgent bool) { b.SetBackground(!urgent) }
+}
+
+// cacheOptions are the bytes of an element of the KV cache and the blocks of it that host
+// memory has room for besides: what the settings say and the backend can do.
+func (a *App) cacheOptions(ops model.Ops) (elem float64, slots int, err error) {
+	i := a.cfg.Inference
+	_, device := ops.(model.OffloadOps)
+	elem = 2
+	if i.KVCacheType == config.CacheQ8 {
+		if !device {
+			return 0, 0, fmt.Errorf("inference.kv_cache_type is %s, which is for GPUs: %s keeps its cache in %s", i.KVCacheType, ops.Name(), config.CacheF16)
+		}
+		elem = 34.0 / 32
+	}
+	if i.KVOffloadTokens > 0 && !device {
+		a.log.Info("inference.kv_offload_tokens is for GPUs", "backend", ops.Name())
+		return elem, 0, nil
+	}
+	return elem, (i.KVOffloadTokens + model.BlockTokens - 1) / model.BlockTokens, nil
 }
 
 // deviceLost ends Serve: the models lived on the device, and a new process loads them

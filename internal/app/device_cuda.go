@@ -10,6 +10,7 @@ import (
 	"ragd/inference/cuda"
 	"ragd/inference/cuda/cudrv"
 	"ragd/inference/model"
+	"ragd/inference/quant"
 	"ragd/internal/config"
 )
 
@@ -17,7 +18,11 @@ import (
 // the first.
 func openDevice(i config.Inference, lost func(error)) (model.Ops, error) {
 	n, _ := i.DeviceNumber()
-	b, err := cuda.New(cuda.Config{Library: i.CUDALibrary, Device: n, Lost: lost})
+	cfg := cuda.Config{Library: i.CUDALibrary, Device: n, Lost: lost}
+	if i.KVCacheType == config.CacheQ8 {
+		cfg.CacheType = quant.Q8_0
+	}
+	b, err := cuda.New(cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -24,6 +24,7 @@ func onDevice(t *testing.T) config.Config {
 	if cfg.Inference.CUDALibrary == "" {
 		t.Fatal("RAGD_CUDA_DRIVER names no driver: run make test-cuda")
 	}
+	cfg.Inference.KVCacheType, cfg.Inference.KVOffloadTokens = config.CacheQ8, 512
 	cfg.Inference.KVCacheTokens, cfg.Prompt.ContextTokens = 1024, 96
 	cfg.Server.RequestTimeout = 20 * time.Minute
 	return cfg

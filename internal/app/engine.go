@@ -150,13 +150,17 @@ func (a *App) startEngine(ctx context.Context, f *gguf.File, tok tokenizer.Token
 		return nil, model.Config{}, err
 	}
 	blocks := (a.cfg.Inference.KVCacheTokens + model.BlockTokens - 1) / model.BlockTokens
-	dec, err := model.LoadDecoder(ctx, f, ops, model.LoadConfig{Blocks: blocks})
+	elem, slots, err := a.cacheOptions(ops)
+	if err != nil {
+		return nil, model.Config{}, errors.Join(err, ops.Close())
+	}
+	dec, err := model.LoadDecoder(ctx, f, ops, model.LoadConfig{Blocks: blocks, Slots: slots})
 	if err != nil {
 		return nil, model.Config{}, errors.Join(err, ops.Close())
 	}
 	c := dec.Config()
 	a.log.Info("answer model is loaded", "model", c.Name, "backend", ops.Name(), "weights_bytes", c.Weights,
-		"kv_bytes_per_token", c.KVBytesPerToken(2), "kv_bytes", c.KVBytesPerToken(2)*float64(blocks*model.BlockTokens))
+		"kv_bytes_per_token", c.KVBytesPerToken(elem), "kv_bytes", c.KVBytesPerToken(elem)*float64(blocks*model.BlockTokens))
 	i := a.cfg.Inference
 	e, err := engine.New(dec, tok, engine.Config{
 		MaxRunning: i.MaxRunning, MaxQueue: i.MaxQueue, StepTokens: i.StepTokens, PieceTokens: i.PieceTokens,

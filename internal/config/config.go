@@ -72,8 +72,14 @@ type Inference struct {
 	// KVCacheTokens is how many tokens of KV cache are reserved at start, for
 	// all running answers together.
 	KVCacheTokens int `koanf:"kv_cache_tokens"`
-	MaxQueue      int `koanf:"max_queue"`
-	MaxRunning    int `koanf:"max_running"`
+	// KVCacheType is what keys and values are kept as: CacheF16, or on a device CacheQ8,
+	// about half of it.
+	KVCacheType string `koanf:"kv_cache_type"`
+	// KVOffloadTokens is how many tokens of prefixes that had to leave a device's cache
+	// are kept in pinned host memory; 0 for none. The CPU has no use for it.
+	KVOffloadTokens int `koanf:"kv_offload_tokens"`
+	MaxQueue        int `koanf:"max_queue"`
+	MaxRunning      int `koanf:"max_running"`
 	// StepTokens bounds one step, PieceTokens one prefill piece.
 	StepTokens    int  `koanf:"step_tokens"`
 	PieceTokens   int  `koanf:"piece_tokens"`
@@ -171,7 +177,7 @@ func Default() Config {
 		Database: Database{MaxConns: 8},
 		Models:   Models{Answer: "smollm2-135m-instruct", Embedding: "multilingual-e5-small"},
 		Inference: Inference{
-			Device: "auto", Threads: runtime.NumCPU(), KVCacheTokens: 16384, MaxQueue: 64, MaxRunning: 8,
+			Device: "auto", Threads: runtime.NumCPU(), KVCacheTokens: 16384, KVCacheType: CacheF16, MaxQueue: 64, MaxRunning: 8,
 			StepTokens: 512, PieceTokens: 256,
 		},
 		Ingest:   Ingest{ChunkTokens: 256, OverlapTokens: 64, Sentences: "apart", MaxFileBytes: 64 << 20, ParseTimeout: 2 * time.Minute},
@@ -209,6 +215,7 @@ func (c Config) Validate() error {
 	}{
 		{"retrieve.fusion", c.Retrieve.Fusion, []string{"convex", "rank"}},
 		{"retrieve.rewrite", c.Retrieve.Rewrite, []string{"auto", "model", "words", "off"}},
+		{"inference.kv_cache_type", c.Inference.KVCacheType, []string{CacheF16, CacheQ8}},
 		{"rerank.scorer", c.Rerank.Scorer, []string{ScoreSentence, ScoreCross, ScoreNone}},
 		{"ingest.sentences", c.Ingest.Sentences, []string{"apart", "off"}},
 		{"telemetry.log_level", c.Telemetry.LogLevel, []string{"debug", "info", "warn", "error"}},
@@ -259,6 +266,7 @@ func (c Config) bounds() []bound {
 		{"database.max_conns", int64(c.Database.MaxConns), 2, 1000},
 		{"inference.threads", int64(c.Inference.Threads), 0, 1024},
 		{"inference.kv_cache_tokens", int64(c.Inference.KVCacheTokens), 256, 1 << 26},
+		{"inference.kv_offload_tokens", int64(c.Inference.KVOffloadTokens), 0, 1 << 26},
 		{"inference.max_queue", int64(c.Inference.MaxQueue), 1, 1 << 16},
 		{"inference.max_running", int64(c.Inference.MaxRunning), 1, 1024},
 		{"inference.step_tokens", int64(c.Inference.StepTokens), 16, 1 << 16},

@@ -12,6 +12,12 @@ const (
 	DeviceCPU  = "cpu"
 )
 
+// The values of Inference.KVCacheType.
+const (
+	CacheF16 = "f16"
+	CacheQ8  = "q8_0"
+)
+
 // maxDevices is more GPUs than a machine has.
 const maxDevices = 64
 

@@ -25,14 +25,17 @@ type Decoder struct {
 	Closed int
 
 	config model.Config
-	cache  [][model.BlockTokens]int32
+	cache  []Block
 }
+
+// Block is what a cache block keeps.
+type Block [model.BlockTokens]int32
 
 // NewDecoder makes a decoder with the vocabulary of Tokenizer.
 func NewDecoder(blocks, context int) *Decoder {
 	return &Decoder{
 		config: model.Config{Architecture: "fake", Name: "fake", Layers: 1, KVHeads: 1, HeadDim: 1, Vocab: Vocabulary, Context: context},
-		cache:  make([][model.BlockTokens]int32, blocks),
+		cache:  make([]Block, blocks),
 	}
 }
 
@@ -43,6 +46,9 @@ func (d *Decoder) Config() model.Config { return d.config }
 
 // Blocks is the number of cache blocks.
 func (d *Decoder) Blocks() int { return len(d.cache) }
+
+// Block is a cache block, to be copied.
+func (d *Decoder) Block(id int32) *Block { return &d.cache[id] }
 
 // Close counts.
 func (d *Decoder) Close() error {

@@ -132,4 +132,22 @@ CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t size, CUstream s) 
 	if (!sim::inside(sim::current, from, size) || !sim::pinned(to, size)) return CUDA_ERROR_INVALID_VALUE;
 	return sim::put(s, [=] { return memcpy(to, (const void *)from, size), sim::Outcome{}; });
 }
+
+// Copies of pieces: between pinned and device memory only.
+CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D *c, CUstream s) {
+	ENTER("cuMemcpy2DAsync");
+	bool up = c->srcMemoryType == CU_MEMORYTYPE_HOST && c->dstMemoryType == CU_MEMORYTYPE_DEVICE;
+	if (!up && (c->srcMemoryType != CU_MEMORYTYPE_DEVICE || c->dstMemoryType != CU_MEMORYTYPE_HOST)) return CUDA_ERROR_INVALID_VALUE;
+	const char *host = up ? (const char *)c->srcHost : (const char *)c->dstHost, *device = (const char *)(up ? c->dstDevice : c->srcDevice);
+	size_t host_pitch = up ? c->srcPitch : c->dstPitch, device_pitch = up ? c->dstPitch : c->srcPitch, width = c->WidthInBytes, height = c->Height;
+	if (!width || !height || host_pitch < width || device_pitch < width) return CUDA_ERROR_INVALID_VALUE;
+	if (!sim::inside(sim::current, (CUdeviceptr)device, (height - 1) * device_pitch + width) || !sim::pinned(host, (height - 1) * host_pitch + width)) return CUDA_ERROR_INVALID_VALUE;
+	return sim::put(s, [=] {
+		for (size_t i = 0; i < height; i++) {
+			char *h = (char *)host + i * host_pitch, *d = (char *)device + i * device_pitch;
+			memcpy(up ? d : h, up ? h : d, width);
+		}
+		return sim::Outcome{};
+	});
+}
 }
