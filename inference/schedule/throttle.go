@@ -24,6 +24,9 @@ const (
 	gapSteps, leastGap = 2.5, 1.5
 	// margin is the part of the bound that is aimed at; steps vary.
 	margin = 0.85
+	// roundUp is added before rows are cut to a whole number: half a row less or more is
+	// much where there are one or two, and the margin has room for it.
+	roundUp = 0.4
 	// growth is how much more a step may try than the one before it.
 	growth = 1.25
 )
@@ -36,7 +39,7 @@ func NewThrottle(first, least int, deep float64) Throttle {
 // Rows is how many rows of prompts the next step may have with depth positions
 // before them.
 func (t *Throttle) Rows(depth int) int {
-	return max(t.least, int(t.rows/t.Weight(depth)))
+	return max(t.least, int(t.rows/t.Weight(depth)+roundUp))
 }
 
 // Weight is what a row at a depth costs, in rows at the start of a prompt.
