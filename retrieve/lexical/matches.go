@@ -19,14 +19,23 @@ type Matches struct {
 	Possible float32
 
 	list []Match // in the order of ids
+	// top, when it is not nil, is what Top returns: the list then holds chunks that
+	// the filters do not let pass.
+	top []Match
 	// named holds the chunks with a rare identifier of the question.
 	named map[int64]bool
 }
 
-// Len is how many chunks match.
-func (m *Matches) Len() int { return len(m.list) }
+// Len is how many chunks match, of those that Top can return.
+func (m *Matches) Len() int {
+	if m.top != nil {
+		return len(m.top)
+	}
+	return len(m.list)
+}
 
-// Score is a chunk's score, 0 when no word of the question is in it.
+// Score is the score of a chunk that passes the filters, 0 when no word of the
+// question is in it.
 func (m *Matches) Score(chunk int64) float32 {
 	i, ok := slices.BinarySearchFunc(m.list, chunk, func(e Match, id int64) int { return cmp.Compare(e.Chunk, id) })
 	if !ok {
@@ -49,6 +58,9 @@ func (m *Matches) Names(chunk int64) bool { return m.named[chunk] }
 
 // Top returns the best k matches, best first; of equal ones the older chunk.
 func (m *Matches) Top(k int) []Match {
+	if m.top != nil {
+		return m.top[:max(0, min(k, len(m.top)))]
+	}
 	k = min(k, len(m.list))
 	if k <= 0 {
 		return nil
@@ -56,7 +68,8 @@ func (m *Matches) Top(k int) []Match {
 	best := slices.Clone(m.list[:k]) // a heap, the worst in front
 	slices.SortFunc(best, func(a, b Match) int { return compare(b, a) })
 	for _, e := range m.list[k:] {
-		if compare(e, best[0]) < 0 {
+		// Of equal ones the older stays, and e is the younger: the list is in the order of ids.
+		if e.Score > best[0].Score {
 			best[0] = e
 			sink(best)
 		}

@@ -46,7 +46,9 @@ func (r *reader) chooseTerms(ctx context.Context) error {
 	return nil
 }
 
-// read fetches everything that the scores depend on in one exchange.
+// read fetches everything that the scores depend on in one exchange. Ids come as one
+// array: a filter may leave most of the chunks, and a row for each would take longer
+// than the search.
 func (r *reader) read(ctx context.Context, where filter.Filter) error {
 	batch := &pgx.Batch{}
 	batch.Queue("SELECT p.term, p.chunks, p.list FROM ragd.lexical_postings p WHERE "+ofSegments, r.collections, r.terms).
@@ -58,21 +60,15 @@ func (r *reader) read(ctx context.Context, where filter.Filter) error {
 			return err
 		})
 	batch.Queue("SELECT terms FROM ragd.lexical_fresh WHERE collection_id = ANY ($1)", r.collections).Query(r.readFresh)
-	batch.Queue("SELECT chunk_id FROM ragd.lexical_dead WHERE collection_id = ANY ($1) ORDER BY 1", r.collections).
-		Query(func(rows pgx.Rows) (err error) {
-			r.dead, err = pgx.CollectRows(rows, pgx.RowTo[int64])
-			return err
-		})
+	batch.Queue("SELECT array_agg(chunk_id ORDER BY chunk_id) FROM ragd.lexical_dead WHERE collection_id = ANY ($1)", r.collections).
+		QueryRow(func(row pgx.Row) error { return row.Scan(&r.dead) })
 	if r.filtered = where.SQL != ""; r.filtered {
 		args := pgx.NamedArgs{"collections": r.collections}
 		maps.Copy(args, where.Args)
 		batch.Queue(`
-			SELECT c.id FROM ragd.documents d JOIN ragd.chunks c ON c.document_id = d.id
-			WHERE d.collection_id = ANY (@collections) AND `+where.SQL+` ORDER BY 1`, args).
-			Query(func(rows pgx.Rows) (err error) {
-				r.passing, err = pgx.CollectRows(rows, pgx.RowTo[int64])
-				return err
-			})
+			SELECT array_agg(c.id ORDER BY c.id) FROM ragd.documents d JOIN ragd.chunks c ON c.document_id = d.id
+			WHERE d.collection_id = ANY (@collections) AND `+where.SQL, args).
+			QueryRow(func(row pgx.Row) error { return row.Scan(&r.passing) })
 	}
 	return r.tx.SendBatch(ctx, batch).Close()
 }

@@ -29,15 +29,22 @@ type Searcher struct {
 	pool     *pgxpool.Pool
 	tenant   string
 	analyzer ingest.Analyzer
+	// wide is how many chunks a filter may leave before it is asked about the best
+	// matches only.
+	wide int64
 }
+
+// wideFilter: reading more ids than that takes longer than asking about candidates.
+const wideFilter = 4096
 
 // New returns a searcher; analyzer is the one that the documents were stored with.
 func New(pool *pgxpool.Pool, tenant string, analyzer ingest.Analyzer) *Searcher {
-	return &Searcher{pool: pool, tenant: tenant, analyzer: analyzer}
+	return &Searcher{pool: pool, tenant: tenant, analyzer: analyzer, wide: wideFilter}
 }
 
 // Search scores every chunk of the collections, as if they were one, that holds a word of the question
-// and passes the filters. A question without a word that can be searched for has
+// and passes the filters; Matches.Top then has up to q.Limit of them, or all when
+// q.Limit is 0. A question without a word that can be searched for has
 // no matches. The score does not depend on the filters. Everything is read from
 // one state of the database. It returns retrieve.ErrNoCollection for an unknown
 // collection and ingest.ErrUnavailable when the database cannot be reached.
@@ -45,7 +52,7 @@ func (s *Searcher) Search(ctx context.Context, q retrieve.Query) (*Matches, erro
 	counts := s.analyzer.Terms(q.Text)
 	var m *Matches
 	err := store.Read(ctx, s.pool, func(tx pgx.Tx) (err error) {
-		r := reader{tx: tx, counts: counts}
+		r := reader{tx: tx, counts: counts, wide: s.wide}
 		m, err = r.search(ctx, s.tenant, q)
 		return err
 	})
@@ -68,6 +75,7 @@ type reader struct {
 	dead     []int64 // chunk ids, rising
 	filtered bool
 	passing  []int64 // chunk ids that pass the filters, rising
+	wide     int64
 }
 
 // stored is a posting list as it lies in a segment.
@@ -89,10 +97,22 @@ func (r *reader) search(ctx context.Context, tenant string, q retrieve.Query) (*
 	if err := r.chooseTerms(ctx); err != nil {
 		return nil, err
 	}
-	if err := r.read(ctx, where); err != nil {
+	late, err := r.late(ctx, where, q.Limit)
+	if err != nil {
 		return nil, err
 	}
-	return r.match()
+	early := where
+	if late {
+		early = filter.Filter{}
+	}
+	if err := r.read(ctx, early); err != nil {
+		return nil, err
+	}
+	m, err := r.match()
+	if err == nil && late {
+		m.top, err = r.passingTop(ctx, where, m, q.Limit)
+	}
+	return m, err
 }
 
 func (r *reader) open(ctx context.Context, tenant string, names []string) (err error) {
