@@ -40,8 +40,12 @@ func TestLateFilters(t *testing.T) {
 	early, late := New(pool, "acme", Analyzer{}), New(pool, "acme", Analyzer{})
 	late.wide = 0
 	for _, f := range []retrieve.Filters{
-		{}, {Metadata: map[string][]string{"half": {"1"}}}, {Metadata: map[string][]string{"tenth": {"3", "4"}}},
-		{PathPrefix: "7"}, {PathPrefix: "x"}, {Metadata: map[string][]string{"half": {"1"}, "tenth": {"2"}}},
+		{},
+		{Metadata: map[string][]string{"half": {"1"}}},
+		{Metadata: map[string][]string{"tenth": {"3", "4"}}},
+		{PathPrefix: "7"},
+		{PathPrefix: "x"},
+		{Metadata: map[string][]string{"half": {"1"}, "tenth": {"2"}}},
 	} {
 		for _, text := range []string{"pump", "relay 밸브", "the rotor of the motor", "nothing"} {
 			for _, limit := range []int{1, 7, 100, 1000} {
