@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ragd/inference/engine"
+	"ragd/inference/model"
 	"ragd/internal/app"
 	"ragd/internal/bench"
 	"ragd/internal/config"
@@ -53,7 +54,7 @@ func (b *benchFlags) resolve(cmd *cobra.Command, cfg config.Config, fallback str
 
 func newBenchEngine(o *options) *cobra.Command {
 	var b benchFlags
-	var peerModel, tests string
+	var peerModel, tests, device string
 	var peerFlags []string
 	cmd := &cobra.Command{
 		Use: "engine", Short: "Measure prefill, decode, streams and caches, alone or in turn with llama-bench", Args: args(cobra.NoArgs),
@@ -75,6 +76,9 @@ func newBenchEngine(o *options) *cobra.Command {
 			run.Threads, run.Pairs = b.threads, b.pairs
 			i := cfg.Inference
 			run.Engine = engine.Config{StepTokens: i.StepTokens, PieceTokens: i.PieceTokens}
+			if device != config.DeviceCPU {
+				run.Backend = func() (model.Ops, error) { return app.OpenDevice(cfg, device) }
+			}
 			if b.against != "" {
 				run.Peer = &bench.LlamaBench{Path: b.against, Model: peerModel, Threads: b.threads, Flags: peerFlags}
 				if peerModel == "" {
@@ -93,6 +97,7 @@ func newBenchEngine(o *options) *cobra.Command {
 	}
 	b.add(cmd, o)
 	f := cmd.Flags()
+	f.StringVar(&device, "device", config.DeviceCPU, "what computes: cpu, or cuda:0 for the first GPU")
 	f.StringVar(&tests, "tests", "", "tests to run, such as pp512,tg64@d2048,streams8 (default "+strings.Join(bench.EngineTests, ",")+")")
 	f.StringVar(&b.against, "against", "", "path of llama-bench, to run in turn with")
 	f.StringVar(&peerModel, "peer-model", "", "model file for llama-bench (default the same)")
@@ -181,6 +186,9 @@ func writePicture(path string, write func(io.Writer) error) error {
 func printBench(w io.Writer, r bench.Report, asJSON bool) error {
 	if asJSON {
 		return printJSON(w, r)
+	}
+	if r.Machine.Device != "" {
+		fmt.Fprintf(w, "on %s\n", r.Machine.Device)
 	}
 	fmt.Fprintf(w, "%s, %d threads: reads %.1f GB/s, multiplies %.0f GOP/s (int8)\n\n", r.Machine.CPU, r.Machine.Threads, r.Machine.GBs, r.Machine.GOPs)
 	t := newTable(w, 1, 3, 5)

@@ -18,7 +18,9 @@ type Report struct {
 
 // Machine is what was measured on, and what it can do at the most.
 type Machine struct {
-	CPU     string `json:"cpu"`
+	CPU string `json:"cpu"`
+	// Device is the GPU that computed, if one did.
+	Device  string `json:"device,omitempty"`
 	Threads int    `json:"threads"`
 	// GBs is memory read by all threads, in 10⁹ bytes a second.
 	GBs float64 `json:"gb_s"`
