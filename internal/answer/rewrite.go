@@ -183,3 +183,13 @@ func (a *asking) rewritePrompt() ([]int32, error) {
 	ids, _ := a.tokenize(segments)
 	return ids, nil
 }
+
+// support is the vector by which sentences are chosen. Where the words of the question
+// before are in the vector of the search, the sentences that answered that one would
+// win; the question's own words choose then.
+func (a *asking) support(ctx context.Context, search []float32) ([]float32, error) {
+	if r := a.res.Usage.Rewrite; r == nil || r.Method != RewriteWords {
+		return search, nil
+	}
+	return a.embed(ctx, a.req.Question)
+}

@@ -146,3 +146,40 @@ func TestRewritePromptHoldsNoForeignControl(t *testing.T) {
 		t.Errorf("%d control tokens, want 5", controls)
 	}
 }
+
+// texts is an embedder that remembers what it was given; each text has a vector of its
+// own.
+type texts struct{ given *[]string }
+
+func (texts) Model() string { return "fake-embedder" }
+
+func (e texts) EmbedQuery(_ context.Context, text string) ([]float32, int, error) {
+	*e.given = append(*e.given, text)
+	if strings.Contains(text, "built") {
+		return []float32{1, 0}, 3, nil
+	}
+	return []float32{0, 1}, 3, nil
+}
+
+// Where the question before is part of the search, sentences that answered it must not
+// win: the question's own words choose among them.
+func TestSentencesAreChosenByTheQuestionItself(t *testing.T) {
+	crane := chunk(11, "Harbour", "It was built by Menzies.", "It lifts fourteen tonnes.")
+	crane.SentenceVectors = [][]float32{{1, 0}, {0, 1}}
+	for mode, want := range map[string]struct {
+		answer string
+		given  int
+	}{
+		RewriteWords: {"It lifts fourteen tonnes. [1]", 2},
+		RewriteModel: {"It was built by Menzies. [1]", 1}, // of a rewriting that misleads, to tell the two apart
+	} {
+		r := newRig(t, []retrieve.Hit{crane}, &fakeGenerator{rewriting: "When was the crane built?"})
+		r.cfg.Rewrite = mode
+		var given []string
+		r.Embedder = texts{&given}
+		res, _ := ask(t, r, Request{Question: "How much does it lift?", AnswerMode: ModeExtract, History: []Turn{{"user", "Who built the crane?"}}})
+		if res.Answer != want.answer || len(given) != want.given {
+			t.Errorf("%s: %q after embedding %q", mode, res.Answer, given)
+		}
+	}
+}

@@ -107,10 +107,14 @@ func (a *asking) retrieve(ctx context.Context) (q retrieve.Query, err error) {
 	if a.search, err = a.standalone(ctx); err != nil {
 		return q, err
 	}
-	if a.question, err = a.embed(ctx); err != nil {
+	vector, err := a.embed(ctx, a.search)
+	if err != nil {
 		return q, err
 	}
-	q = a.query()
+	if a.question, err = a.support(ctx, vector); err != nil {
+		return q, err
+	}
+	q = a.query(vector)
 	a.hits, err = a.Retriever.Retrieve(ctx, q)
 	if err != nil {
 		return q, fmt.Errorf("retrieve: %w", err)
@@ -128,9 +132,9 @@ func (a *asking) observe(ctx context.Context, p retrieve.Part) (context.Context,
 	return a.rec.Begin(ctx, stages[p], "")
 }
 
-func (a *asking) embed(ctx context.Context) ([]float32, error) {
+func (a *asking) embed(ctx context.Context, text string) ([]float32, error) {
 	ctx, end := a.rec.Begin(ctx, telemetry.StageEmbed, a.Embedder.Model())
-	v, _, err := a.Embedder.EmbedQuery(ctx, a.search)
+	v, _, err := a.Embedder.EmbedQuery(ctx, text)
 	end(err)
 	if err != nil {
 		return nil, fmt.Errorf("embed the question: %w", err)
@@ -138,9 +142,9 @@ func (a *asking) embed(ctx context.Context) ([]float32, error) {
 	return v, nil
 }
 
-func (a *asking) query() retrieve.Query {
+func (a *asking) query(vector []float32) retrieve.Query {
 	q := retrieve.Query{
-		Text: a.search, Vector: a.question, Model: a.Embedder.Model(),
+		Text: a.search, Vector: vector, Model: a.Embedder.Model(),
 		Collections: a.req.names(), Limit: or(a.req.TopK, a.cfg.TopK),
 		Observe: a.observe,
 	}
