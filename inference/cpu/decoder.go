@@ -16,7 +16,7 @@ func (b *Backend) Project(x model.Tensor, n model.Norm, out ...model.Projection)
 		dst := out[i].Out.(*tensor)
 		p.outs = append(p.outs, product(out[i].Linear, dst, nil))
 	}
-	b.normedInput(x.(*tensor), n, nil)
+	b.finerInput(x.(*tensor), n, nil, b.step.finer)
 	b.multiply()
 }
 
@@ -32,11 +32,17 @@ func product(l model.Linear, dst, sum *tensor) output {
 // normedInput makes the norm of x (or of the rows index lists) the input of the
 // planned products.
 func (b *Backend) normedInput(x *tensor, n model.Norm, index []int32) {
+	b.finerInput(x, n, index, nil)
+}
+
+// finerInput is normedInput with some rows quantised finer.
+func (b *Backend) finerInput(x *tensor, n model.Norm, index, finer []int32) {
 	rows := len(b.step.tokens)
 	if index != nil {
 		rows = len(index)
 	}
 	b.input.prepare(rows, x.width, b.products.outs)
+	b.input.refine(finer)
 	b.ops.norm = normRows{x, n, index}
 	b.eachRow(&b.ops.norm, rows)
 }

@@ -12,6 +12,7 @@ type input struct {
 	acts       kernel.Acts
 	quantized  bool // a quantised matrix reads it
 	plain      bool // a float matrix reads it
+	finer      finer
 }
 
 // prepare sizes the input for the matrices that will read it.
@@ -29,6 +30,14 @@ func (in *input) prepare(rows, cols int, outs []output) {
 	if in.quantized {
 		in.acts.Resize(rows, cols)
 	}
+	in.finer.prepare(nil, cols)
+}
+
+// refine has some rows of the step, all of which are the input, quantised finer.
+func (in *input) refine(rows []int32) {
+	if in.quantized {
+		in.finer.prepare(rows, in.cols)
+	}
 }
 
 // row is the float32 form of a row, and where its norm is made.
@@ -39,6 +48,7 @@ func (in *input) row(r int) []float32 { return in.floats[r*in.cols : (r+1)*in.co
 func (in *input) take(set *kernel.Set, r int, x []float32) {
 	if in.quantized {
 		set.Quantize(&in.acts, r, x)
+		in.finer.take(set, &in.acts, r, x)
 	}
 	if in.plain {
 		copy(in.row(r), x)
@@ -52,6 +62,7 @@ type output struct {
 	dst    []float32
 	stride int
 	sum    []float32 // when set, the result is added to it too (same stride)
+	rest   []float32 // products of the finer rows' rests
 
 	tiles int // number of tiles, set when the product is planned
 	wide  int // weight rows in a tile
@@ -62,6 +73,8 @@ type products struct {
 	b    *Backend
 	outs []output
 	tall int // activation rows in a tile
+
+	rests []float32
 }
 
 // Tiles are sized so that the weights of a tile stay in the first-level cache and
@@ -78,6 +91,7 @@ const (
 func (b *Backend) multiply() {
 	p := &b.products
 	p.tall = min(tileRows, b.input.rows)
+	p.planFiner()
 	total := 0
 	for i := range p.outs {
 		o := &p.outs[i]
@@ -133,6 +147,7 @@ func (p *products) multiply(o *output, rlo, rhi, clo, chi int) {
 	in := &p.b.input
 	if o.w.packed.Quantized() {
 		p.b.set.MatMul(o.dst, o.stride, &in.acts, rlo, rhi, o.w.packed, clo, chi)
+		p.addFiner(o, rlo, rhi, clo, chi)
 		return
 	}
 	p.b.set.MatMulF32(o.dst, o.stride, in.floats, in.cols, rlo, rhi, o.w.packed, clo, chi)

@@ -14,6 +14,7 @@ type step struct {
 	spans     []span
 	spanOf    []int32 // the span of each row
 	logits    []int32 // rows that want logits
+	finer     []int32 // rows that are quantised finer
 	count     int     // number of the step, from 1
 }
 
@@ -30,6 +31,7 @@ func (b *Backend) resetStep() {
 	s := &b.step
 	s.tokens, s.positions, s.types = s.tokens[:0], s.positions[:0], s.types[:0]
 	s.spans, s.spanOf, s.logits = s.spans[:0], s.spanOf[:0], s.logits[:0]
+	s.finer = s.finer[:0]
 	s.count++
 }
 
@@ -60,6 +62,10 @@ func (b *Backend) BeginTexts(texts []model.Text) {
 		t := &texts[i]
 		s.spans = append(s.spans, span{first: len(s.tokens), rows: len(t.Tokens)})
 		s.tokens = append(s.tokens, t.Tokens...)
+		s.finer = append(s.finer, int32(len(s.tokens)-len(t.Tokens)))
+		if len(t.Tokens) > 1 {
+			s.finer = append(s.finer, int32(len(s.tokens)-1))
+		}
 		for j := range t.Tokens {
 			s.positions = append(s.positions, int32(j))
 			typ := int32(0)
