@@ -32,7 +32,7 @@ func byRows(b model.Batch) error {
 //
 // How many steps that may take follows from how the engine is to choose its pieces.
 // Aiming at 0.85 of a gap, rows = 0.85·gap − stepTime of them settle, a number cut
-// where its fraction is below 0.6, so the prompt takes ⌈tokens/rows⌉ steps. Pieces begin with 4 rows and grow by a quarter, which
+// where its fraction is not above three quarters, so the prompt takes ⌈tokens/rows⌉ steps. Pieces begin with 4 rows and grow by a quarter, which
 // takes log(rows/4)/log(1.25) steps more, rounded up, if those had no rows at all.
 // One step in 32 leaves the prompt out.
 // And three steps are counted that are not the prompt's: the one underway when it
@@ -48,7 +48,7 @@ func TestGapIsBounded(t *testing.T) {
 		"configured":       {40 * time.Millisecond, 40 * time.Millisecond, 24},
 		"2.5 decode steps": {0, 25 * time.Millisecond, 11},
 		// Prompts have a third of the time whatever is asked: 1.5 steps.
-		"no bound shorter than a step can be kept": {time.Millisecond, 15 * time.Millisecond, 3},
+		"no bound shorter than a step can be kept": {time.Millisecond, 15 * time.Millisecond, 2},
 		// Nothing but the longest piece bounds it.
 		"wide": {10 * time.Second, 10*time.Millisecond + 128*rowTime, 128},
 	} {

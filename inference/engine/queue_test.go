@@ -4,6 +4,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -97,7 +98,7 @@ func TestTenantsAreServedTokensAlike(t *testing.T) {
 	dec := enginetest.NewDecoder(64, 256)
 	dec.Before = slowly
 	inBubble(t, engine.Config{MaxRunning: 1}, dec, func(t *testing.T, e *engine.Engine) {
-		served := make(map[string]int)
+		served := map[string]*atomic.Int64{"long": {}, "short": {}}
 		var streams []*engine.Stream
 		for tenant, tokens := range map[string]int{"long": 60, "short": 15} {
 			for range 8 {
@@ -107,14 +108,14 @@ func TestTenantsAreServedTokensAlike(t *testing.T) {
 				streams = append(streams, s)
 				go func() {
 					if a := readAll(t, s); a.done.Times.Last.Sub(a.done.Times.Submitted) < 300*stepTime {
-						served[tenant] += len(a.tokens)
+						served[tenant].Add(int64(len(a.tokens)))
 					}
 				}()
 			}
 		}
 		time.Sleep(300 * stepTime)
 		synctest.Wait()
-		if l, s := served["long"], served["short"]; l-s > 75 || s-l > 75 {
+		if l, s := served["long"].Load(), served["short"].Load(); l-s > 75 || s-l > 75 {
 			t.Errorf("%d tokens of long answers, %d of short ones; want as many within one of each", l, s)
 		}
 		for _, s := range streams {

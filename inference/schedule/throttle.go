@@ -26,7 +26,7 @@ const (
 	margin = 0.85
 	// roundUp is added before rows are cut to a whole number: half a row less or more is
 	// much where there are one or two, and the margin has room for it.
-	roundUp = 0.4
+	roundUp = 0.25
 	// growth is how much more a step may try than the one before it.
 	growth = 1.25
 )
