@@ -53,27 +53,38 @@ func Sort(list []Posting) {
 // Reader walks an encoded list.
 type Reader struct {
 	Posting
-	rest []byte
+	data []byte
+	at   int // of the next posting; a number, for a pointer would cost a write barrier
 	err  error
 }
 
 // NewReader returns a reader before the first posting of a list.
-func NewReader(list []byte) Reader { return Reader{rest: list} }
+func NewReader(list []byte) Reader { return Reader{data: list} }
 
 // Next moves to the next posting. It returns false at the end and at the first
 // byte that is wrong; Err tells them apart.
 func (r *Reader) Next() bool {
-	if len(r.rest) == 0 {
-		return false
+	rest := r.data[r.at:]
+	// Most postings of long lists are three bytes.
+	if len(rest) >= 3 && rest[0]|rest[1]|rest[2] < 0x80 && rest[0] != 0 {
+		r.at += 3
+		r.Chunk += int64(rest[0])
+		r.Count, r.Length = uint32(rest[1]), uint32(rest[2])
+		return true
 	}
-	gap, n := uvarint(r.rest)
-	count, m := uvarint(r.rest[n:])
-	length, k := uvarint(r.rest[n+m:])
+	return len(rest) > 0 && r.long(rest)
+}
+
+// long reads a posting of any length.
+func (r *Reader) long(rest []byte) bool {
+	gap, n := uvarint(rest)
+	count, m := uvarint(rest[n:])
+	length, k := uvarint(rest[n+m:])
 	if n == 0 || m == 0 || k == 0 || gap == 0 || gap > 1<<62 || count > 1<<31 || length > 1<<31 || r.Chunk > 1<<62 {
-		r.err, r.rest = fmt.Errorf("%w: after chunk %d", ErrCorrupt, r.Chunk), nil
+		r.err, r.at = fmt.Errorf("%w: after chunk %d", ErrCorrupt, r.Chunk), len(r.data)
 		return false
 	}
-	r.rest = r.rest[n+m+k:]
+	r.at += n + m + k
 	r.Chunk += int64(gap)
 	r.Count, r.Length = uint32(count), uint32(length)
 	return true
