@@ -19,8 +19,13 @@ func quantMatMul(tiles quantTiles, dst []float32, stride int, a *Acts, rlo, rhi 
 	panel := max(1, panelBytes/w.strip) * PackRows
 	for c := clo; c < whole; c += panel {
 		strips := min(panel, whole-c) / PackRows
+		// The first rows bring the panel in from memory, one strip at a time: two streams
+		// at once are slower than one, and only pay where the weights are near.
+		first := tiles
+		first.pair = nil
 		for r := rlo; r < rhi; {
-			r += tiles.run(dst[r*stride+c:], stride, a, r, rhi, w, c, strips)
+			r += first.run(dst[r*stride+c:], stride, a, r, rhi, w, c, strips)
+			first = tiles
 		}
 	}
 	if whole < chi {
