@@ -8,7 +8,7 @@ LDFLAGS := -X main.version=$(VERSION)
 # that hours. Everything else runs under it.
 SLOW := ragd/inference/model ragd/inference/encode
 
-.PHONY: help build setup demo test lint vet race slow test-gemma soak test-arm64 g++ cuda-tools build-cuda generate-cuda check-cuda test-cuda test-gemma-cuda generate bench bench-engine bench-retrieval compare clean dashboards check-dashboards check-rules check-page
+.PHONY: help build setup demo test lint vet race slow test-gemma soak test-arm64 g++ cuda-tools build-cuda generate-cuda check-cuda test-cuda test-gemma-cuda generate bench bench-engine bench-retrieval compare clean dashboards check-dashboards check-rules check-page check-attribution check-collector bench-telemetry
 
 help: ## list the targets
 	@grep -E '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -130,6 +130,17 @@ check-rules: ## promtool over the rules, every alert's test and the dashboard's 
 check-attribution: ## delays put into the running service show in their stage; wants a quiet machine
 	$(GO) vet -tags timing ./internal/app
 	$(GO) test -tags timing -count 1 -v -run DelaysAreCharged ./internal/app
+
+# About 25 minutes of processor time the first time, 2.2 GB of memory, 7 GB of caches;
+# what is built stays in .cache/collector.
+check-collector: build ## ragd with a real collector, Jaeger and Prometheus: traces, queries, alerts, exemplars
+	command -v prometheus >/dev/null || apt-get install -y --no-install-recommends prometheus
+	deploy/collector/build.sh .cache/collector
+	$(GO) vet -tags collector ./deploy
+	$(GO) test -tags collector -count 1 -v -run Stack ./deploy
+
+bench-telemetry: ## what all telemetry costs a search, with it on and off in turn
+	$(GO) test -tags timing -run '^$$' -bench Telemetry -benchtime 1x ./internal/app
 
 check-page: ## the latency page in headless Chromium; pictures in _artifacts
 	command -v chromium >/dev/null || apt-get install -y --no-install-recommends chromium

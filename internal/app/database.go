@@ -28,7 +28,9 @@ func (a *App) openDatabase(ctx context.Context) error {
 		return err
 	}
 	cfg.MaxConns = int32(a.cfg.Database.MaxConns)
-	cfg.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithTracerProvider(a.tel.TracerProvider()))
+	// The wait for a connection is a metric of the pool. A span of each would be a
+	// third of a search's spans, and next to all of them of nothing.
+	cfg.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithTracerProvider(a.tel.TracerProvider()), otelpgx.WithDisableAcquireTracer())
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return fmt.Errorf("database: %w", err)

@@ -73,7 +73,7 @@ type live struct {
 
 // settings are the defaults with the models of the test environment and a fresh
 // database.
-func settings(t *testing.T) config.Config {
+func settings(t testing.TB) config.Config {
 	t.Helper()
 	cfg := config.Default()
 	cfg.Home = t.TempDir()
@@ -125,7 +125,7 @@ func write(t *testing.T, files map[string]string) string {
 }
 
 // ingest reads paths and holds the report to its sum.
-func (l *live) ingest(t *testing.T, collection string, prune bool, paths ...string) ingest.Report {
+func (l *live) ingest(t testing.TB, collection string, prune bool, paths ...string) ingest.Report {
 	t.Helper()
 	r, err := l.Ingest(t.Context(), httpapi.IngestRequest{Paths: paths, Collection: collection, Prune: prune}, nil)
 	if err != nil {
@@ -152,7 +152,7 @@ func (b body) with(more body) body {
 }
 
 // post sends a value as JSON, or a string as it is.
-func (l *live) post(t *testing.T, ctx context.Context, path string, v any) (*http.Response, error) {
+func (l *live) post(t testing.TB, ctx context.Context, path string, v any) (*http.Response, error) {
 	t.Helper()
 	data, raw := v.(string)
 	if !raw {

@@ -345,7 +345,7 @@ function drawPrompt(r) {
   const dropped = r.dropped ?? [];
   fill($("prompt"),
     el("p", { class: "note first" }, r.input_tokens ? t("promptOf")(number(r.input_tokens), r.cached_tokens ? number(r.cached_tokens) : "") : t("noPrompt")),
-    r.cost ? el("p", { class: "note" }, t("costOf")(money(r.cost.total, r.cost.currency, 0), money(r.cost.input, "", 0).trim(), money(r.cost.cached_input, "", 0).trim(), money(r.cost.output, "", 0).trim())) : null,
+    r.cost ? el("p", { class: "note first" }, t("costOf")(money(r.cost.total, r.cost.currency, 0), money(r.cost.input, "", 0).trim(), money(r.cost.cached_input, "", 0).trim(), money(r.cost.output, "", 0).trim())) : null,
     stackedRow(parts.map((x) => ({ class: `p-${x.key}`, value: x.value, title: `${x.name} ${number(x.value)}` })), r.input_tokens),
     el("table", { class: "small" }, el("tbody", {}, ...parts.map((x) => el("tr", {}, el("th", { scope: "row" }, el("i", { class: `swatch p-${x.key}` }), x.name),
       el("td", {}, number(x.value)), el("td", { class: "muted" }, `${number((x.value / r.input_tokens) * 100, 1)} %`))))),
