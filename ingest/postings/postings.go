@@ -65,11 +65,15 @@ func NewReader(list []byte) Reader { return Reader{data: list} }
 // byte that is wrong; Err tells them apart.
 func (r *Reader) Next() bool {
 	rest := r.data[r.at:]
-	// Most postings of long lists are three bytes.
-	if len(rest) >= 3 && rest[0]|rest[1]|rest[2] < 0x80 && rest[0] != 0 {
-		r.at += 3
+	// Most postings of long lists are three or four bytes: the length takes two from 128.
+	if len(rest) >= 4 && rest[0]|rest[1] < 0x80 && rest[0] != 0 && (rest[2] < 0x80 || rest[3] < 0x80) {
+		size, length := 3, uint32(rest[2])
+		if length >= 0x80 {
+			size, length = 4, length&0x7f|uint32(rest[3])<<7
+		}
+		r.at += size
 		r.Chunk += int64(rest[0])
-		r.Count, r.Length = uint32(rest[1]), uint32(rest[2])
+		r.Count, r.Length = uint32(rest[1]), length
 		return true
 	}
 	return len(rest) > 0 && r.long(rest)

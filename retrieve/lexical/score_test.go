@@ -76,7 +76,7 @@ func BenchmarkScore(b *testing.B) {
 	for i := range 20 {
 		var ps []postings.Posting
 		for chunk := int64(i + 1); chunk < 200_000; chunk += int64(10 + i) {
-			ps = append(ps, postings.Posting{Chunk: chunk, Count: 1 + uint32(chunk%3), Length: 80 + uint32(chunk%64)})
+			ps = append(ps, postings.Posting{Chunk: chunk, Count: 1 + uint32(chunk%3), Length: 80 + uint32(chunk%128)})
 		}
 		lists = append(lists, list{"", 1, postings.Append(nil, ps)})
 	}
