@@ -132,3 +132,34 @@ func widestGap(t *testing.T, running, until *engine.Stream) (widest time.Duratio
 		}
 	}
 }
+
+// A machine that becomes slower while prompts keep coming: what decoding took before
+// says nothing now, and prompts must not be left at one row a step for good.
+func TestPromptsGetOnWhenTheMachineSlows(t *testing.T) {
+	dec := enginetest.NewDecoder(256, 4096)
+	slow := time.Duration(1)
+	dec.Before = func(b model.Batch) error {
+		wait := stepTime
+		for _, p := range b {
+			if len(p.Tokens) > p.Logits {
+				wait += time.Duration(len(p.Tokens)) * rowTime
+			}
+		}
+		time.Sleep(slow * wait)
+		return nil
+	}
+	inBubble(t, engine.Config{}, dec, func(t *testing.T, e *engine.Engine) {
+		running := submit(t, e, request("a running answer", 1000))
+		for e.Stats().DecodeStep == 0 {
+			time.Sleep(stepTime)
+		}
+		slow = 10
+		before := e.Stats().Steps
+		run(t, e, request(strings.Repeat("z", 1000), 1))
+		// At 11 rows a step, as at any speed, 91 steps; at one row, 1000.
+		if n := e.Stats().Steps - before; n > 250 {
+			t.Errorf("the prompt took %d steps", n)
+		}
+		running.Close()
+	})
+}

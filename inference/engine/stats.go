@@ -102,6 +102,12 @@ func (e *Engine) note(took time.Duration) {
 		if rest := took.Seconds() - p.decode; p.prefill == 0 && rest > 0 {
 			p.prefill = rest / float64(l.prompt)
 		}
+		// While prompts keep coming no step only decodes, and on a machine that has become
+		// busier all steps look too long beside what decoding took before: prompts would
+		// be left at a row or a few. A step with one row more is next to one that decodes.
+		if l.prompt == 1 && p.decode > 0 {
+			p.decode = average(p.decode, took.Seconds())
+		}
 	case l.prompt > 0:
 		e.loop.alone.Learn(l.weight, l.prompt >= allowed.StepTokens, took, maxStep)
 		p.prefill = average(p.prefill, took.Seconds()/float64(l.prompt))
