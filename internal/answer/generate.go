@@ -78,7 +78,8 @@ func (a *asking) generate(ctx context.Context, mode string) (gen Generated, offs
 		}
 		a.say(e.Text)
 	})
-	a.submitted, a.machine = !gen.Times.Scheduled.IsZero(), gen.Machine
+	a.submitted = !gen.Times.Scheduled.IsZero()
+	a.machine.add(gen.Machine)
 	times := gen.Times
 	if err != nil {
 		times.Last = time.Time{} // cut short: it was in its stage until now

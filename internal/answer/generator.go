@@ -89,6 +89,11 @@ type Generated struct {
 // several requests each has a part. Zero where it is not known.
 type Machine struct{ Prefill, Decode time.Duration }
 
+func (m *Machine) add(o Machine) {
+	m.Prefill += o.Prefill
+	m.Decode += o.Decode
+}
+
 // Pace is how fast the engine is at the moment.
 type Pace struct {
 	// Prefill is prompt tokens a second, 0 while nothing was measured.

@@ -6,11 +6,17 @@ import (
 	"ragd/telemetry/cost"
 )
 
-// used is what a request took of the engine, which read the prompt or did not.
+// used is what a request took of the engine, which read the prompt or did not; a
+// question that the model wrote anew counts too.
 func (u Usage) used(submitted bool, m Machine) cost.Used {
 	out := cost.Used{CachedTokens: u.CachedTokens, OutputTokens: u.OutputTokens, Prefill: m.Prefill, Decode: m.Decode}
 	if submitted {
 		out.InputTokens = u.InputTokens
+	}
+	if r := u.Rewrite; r != nil {
+		out.InputTokens += r.InputTokens
+		out.CachedTokens += r.CachedTokens
+		out.OutputTokens += r.OutputTokens
 	}
 	return out
 }

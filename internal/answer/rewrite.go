@@ -104,6 +104,7 @@ func (a *asking) rewriteByModel(ctx context.Context, r *Rewrite) error {
 		Sampling: SamplingParams{TopP: 1, RepetitionPenalty: 1},
 	}, func(e Event) { text.WriteString(e.Text) })
 	r.InputTokens, r.OutputTokens, r.CachedTokens = len(tokens), gen.OutputTokens, gen.CachedTokens
+	a.machine.add(gen.Machine)
 	if err != nil {
 		if AsError(err).Code == Busy {
 			r.InputTokens = 0
