@@ -20,6 +20,9 @@ type answer struct {
 	feed   *engine.Feed
 	count  func(text string) int // tokens of text
 	prompt int                   // tokens sent
+	counts bool                  // the server's count of them stands
+	stall  *time.Timer           // ends the answer when it fires
+	within time.Duration         // what it is set to
 	limit  int                   // bytes of text accepted
 
 	text   strings.Builder
@@ -46,10 +49,12 @@ func (a *answer) run(ctx context.Context, send func() (*http.Response, error)) {
 	switch {
 	case err == nil:
 		a.feed.Finish("", engine.Done{Reason: a.reason, Usage: usage, Times: a.times, Confidence: a.sure})
+	case errors.Is(context.Cause(ctx), ErrStalled):
+		a.feed.Finish("", engine.Failed{Err: fmt.Errorf("%w for %v", ErrStalled, a.within), Usage: usage, Times: a.times})
 	case ctx.Err() != nil:
 		a.feed.Finish("", engine.Done{Reason: engine.ReasonCancelled, Usage: usage, Times: a.times, Confidence: a.sure})
 	default:
-		a.feed.Finish("", engine.Failed{Err: err, Usage: usage, Times: a.times})
+		a.feed.Finish("", engine.Failed{Err: fmt.Errorf("%w: %w", ErrServer, err), Usage: usage, Times: a.times})
 	}
 }
 
@@ -63,6 +68,9 @@ func (a *answer) read(send func() (*http.Response, error)) error {
 	lines := bufio.NewScanner(resp.Body)
 	lines.Buffer(nil, maxLine)
 	for lines.Scan() {
+		if a.stall != nil {
+			a.stall.Reset(a.within)
+		}
 		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data:"))
 		if !ok {
 			continue // a blank line, a comment, another field
@@ -109,7 +117,7 @@ func (a *answer) choice(c *choice) error {
 			return fmt.Errorf("remote: the answer ended with %q", c.FinishReason)
 		}
 	}
-	if c.Text == "" {
+	if c.Text += c.Delta.Content; c.Text == "" {
 		return nil
 	}
 	if a.text.Len()+len(c.Text) > a.limit {
@@ -129,7 +137,7 @@ func (a *answer) check() error {
 	if a.reason == "" {
 		return errors.New("remote: the answer ended without a finish_reason")
 	}
-	if a.usage != nil && a.usage.PromptTokens != a.prompt {
+	if !a.counts && a.usage != nil && a.usage.PromptTokens != a.prompt {
 		return fmt.Errorf("remote: the server counted %d prompt tokens where %d were sent: is the tokenizer that of its model?",
 			a.usage.PromptTokens, a.prompt)
 	}
@@ -141,6 +149,9 @@ func (a *answer) check() error {
 func (a *answer) tokens() engine.Usage {
 	u := engine.Usage{InputTokens: a.prompt}
 	if a.usage != nil {
+		if a.counts {
+			u.InputTokens = a.usage.PromptTokens
+		}
 		u.OutputTokens, u.CachedTokens = a.usage.CompletionTokens, a.usage.Details.CachedTokens
 		return u
 	}

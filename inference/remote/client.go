@@ -2,6 +2,8 @@ package remote
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -20,6 +22,8 @@ type Config struct {
 	// Window is the most tokens prompt and answer may have together; 0 leaves
 	// it to the server to refuse.
 	Window int
+	// Stall is how long the server may send nothing (one minute).
+	Stall time.Duration
 	// MaxRequests is how many answers may be under way at once (32).
 	MaxRequests int
 	// HTTP does the requests; it must not bound the time of a whole answer.
@@ -29,10 +33,10 @@ type Config struct {
 // Client sends requests to one model of one server. Its methods are safe for
 // concurrent use.
 type Client struct {
-	endpoint string
-	model    string
-	tok      tokenizer.Tokenizer
-	cfg      Config
+	base  string
+	model string
+	tok   tokenizer.Tokenizer
+	cfg   Config
 
 	stop   context.Context // ends what runs when Close runs out of time
 	cancel context.CancelFunc
@@ -43,7 +47,8 @@ type Client struct {
 	closed bool
 }
 
-// New makes a client for the model at base, such as http://127.0.0.1:8000/v1.
+// New makes a client for the model at base, such as http://127.0.0.1:8000/v1. tok may
+// be nil for SubmitChat.
 func New(base, model string, tok tokenizer.Tokenizer, cfg Config) (*Client, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -55,12 +60,29 @@ func New(base, model string, tok tokenizer.Tokenizer, cfg Config) (*Client, erro
 	if cfg.MaxRequests == 0 {
 		cfg.MaxRequests = 32
 	}
+	if cfg.Stall <= 0 {
+		cfg.Stall = time.Minute
+	}
 	if cfg.HTTP == nil {
 		cfg.HTTP = &http.Client{}
 	}
-	c := &Client{endpoint: strings.TrimSuffix(base, "/") + "/completions", model: model, tok: tok, cfg: cfg}
+	c := &Client{base: strings.TrimSuffix(base, "/"), model: model, tok: tok, cfg: cfg}
 	c.stop, c.cancel = context.WithCancel(context.Background())
 	return c, nil
+}
+
+// ErrServer is wrapped by whatever goes wrong with the server.
+var ErrServer = errors.New("remote server")
+
+// ErrStalled ends an answer of a server that sends nothing any more.
+var ErrStalled = errors.New("remote: the server sends nothing")
+
+// count is in the tokens of the own tokenizer, 0 where there is none.
+func (c *Client) count(text string) int {
+	if c.tok == nil {
+		return 0
+	}
+	return len(c.tok.Encode(nil, text))
 }
 
 // Submit sends a request. It returns at once, with the errors of
@@ -69,19 +91,28 @@ func (c *Client) Submit(ctx context.Context, r engine.Request) (*engine.Stream, 
 	if err := c.check(&r); err != nil {
 		return nil, err
 	}
-	body, err := encode(c.model, &r)
+	body, err := json.Marshal(newBody(c.model, &r))
 	if err != nil {
 		return nil, err
 	}
+	return c.start(ctx, &r, "/completions", body, false)
+}
+
+// start sends a request on its way; counts says that the server's usage stands.
+func (c *Client) start(ctx context.Context, r *engine.Request, path string, body []byte, counts bool) (*engine.Stream, error) {
 	if err := c.enter(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, stop := context.WithCancelCause(ctx)
+	cancel := func() { stop(nil) }
 	feed := engine.NewFeed(cancel)
 	feed.Queued(1)
 	a := &answer{
 		feed:   feed,
-		count:  func(text string) int { return len(c.tok.Encode(nil, text)) },
+		count:  c.count,
+		counts: counts,
+		stall:  time.AfterFunc(c.cfg.Stall, func() { stop(ErrStalled) }),
+		within: c.cfg.Stall,
 		prompt: len(r.Tokens),
 		limit:  maxBytes(r.MaxTokens),
 		times:  engine.Times{Submitted: time.Now()},
@@ -89,8 +120,9 @@ func (c *Client) Submit(ctx context.Context, r engine.Request) (*engine.Stream, 
 	go func() {
 		defer c.leave()
 		defer cancel()
+		defer a.stall.Stop()
 		defer context.AfterFunc(c.stop, cancel)()
-		a.run(ctx, func() (*http.Response, error) { return c.post(ctx, body) })
+		a.run(ctx, func() (*http.Response, error) { return c.post(ctx, path, body) })
 	}()
 	return feed.Stream(), nil
 }

@@ -42,9 +42,9 @@ type streamOptions struct {
 // seedMask keeps a seed within what every server reads, 31 bits.
 const seedMask = 1<<31 - 1
 
-func encode(model string, r *engine.Request) ([]byte, error) {
+func newBody(model string, r *engine.Request) body {
 	p := r.Sampling
-	return json.Marshal(body{
+	return body{
 		Model: model, Prompt: r.Tokens, MaxTokens: r.MaxTokens,
 		Temperature: p.Temperature, TopP: p.TopP, Seed: p.Seed & seedMask,
 		Stop: r.Stop, Logprobs: 1,
@@ -52,7 +52,7 @@ func encode(model string, r *engine.Request) ([]byte, error) {
 		TopK: p.TopK, MinP: p.MinP,
 		RepetitionPenalty: p.RepetitionPenalty, RepeatPenalty: p.RepetitionPenalty,
 		IgnoreEOS: r.IgnoreEOS,
-	})
+	}
 }
 
 // chunk is one event of the server.
@@ -65,7 +65,10 @@ type chunk struct {
 }
 
 type choice struct {
-	Text         string          `json:"text"`
+	Text  string `json:"text"`
+	Delta struct {
+		Content string `json:"content"`
+	} `json:"delta"` // of a chat
 	FinishReason string          `json:"finish_reason"`
 	StopReason   json.RawMessage `json:"stop_reason"` // vLLM: the stop text that was met
 	Logprobs     struct {
@@ -112,8 +115,8 @@ func (e *StatusError) Error() string {
 // maxMessage is how much of an error body is kept.
 const maxMessage = 500
 
-func (c *Client) post(ctx context.Context, body []byte) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.endpoint, bytes.NewReader(body))
+func (c *Client) post(ctx context.Context, path string, body []byte) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.base+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("remote: %w", err)
 	}

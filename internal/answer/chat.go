@@ -119,9 +119,10 @@ func (t *talking) run(ctx context.Context) (err error) {
 		Sampling: t.sampling(orNone(t.req.Sampling)), Stop: orNone(t.req.Sampling).Stop, Format: t.req.ResponseFormat,
 	}, t.event)
 	t.rec.Generation(ctx, gen.Times, time.Now())
-	t.res.Usage.Cost = t.cfg.Prices.Of(Usage{CachedTokens: gen.CachedTokens, OutputTokens: gen.OutputTokens, InputTokens: len(tokens)}.used(!gen.Times.Scheduled.IsZero(), gen.Machine))
+	t.res.Usage.Cost = t.cfg.Prices.Of(Usage{CachedTokens: gen.CachedTokens, OutputTokens: gen.OutputTokens, InputTokens: or(positive(gen.InputTokens), len(tokens))}.used(!gen.Times.Scheduled.IsZero(), gen.Machine))
 	t.res.FinishReason = gen.FinishReason
 	t.res.Usage.OutputTokens, t.res.Usage.CachedTokens = gen.OutputTokens, gen.CachedTokens
+	t.res.Usage.counted(gen.InputTokens)
 	if err != nil {
 		return fmt.Errorf("generate: %w", err)
 	}
@@ -191,4 +192,12 @@ func (t *talking) summary(err error) telemetry.Summary {
 		Question: t.req.Messages[len(t.req.Messages)-1].Content, Answer: t.res.Text,
 	}
 	return failed(sum, err)
+}
+
+// positive is nil for 0.
+func positive(n int) *int {
+	if n == 0 {
+		return nil
+	}
+	return &n
 }

@@ -23,6 +23,7 @@ func (a *asking) answerGenerated(ctx context.Context, mode string) (err error) {
 	gen, offset, err := a.generate(ctx, mode)
 	a.res.FinishReason = gen.FinishReason
 	a.res.Usage.OutputTokens, a.res.Usage.CachedTokens = gen.OutputTokens, gen.CachedTokens
+	a.res.Usage.counted(gen.InputTokens)
 	if err != nil {
 		a.res.Answer = a.text.String()
 		return fmt.Errorf("generate: %w", err)

@@ -78,6 +78,9 @@ type Generated struct {
 	FinishReason string // stop, length, stop_string, cancelled
 	OutputTokens int
 	CachedTokens int
+	// InputTokens is the count of a server that renders the prompt itself; 0 where the
+	// tokens given are what was read.
+	InputTokens int
 	// MeanLogProb is the mean log probability of the chosen tokens, if it was
 	// asked for.
 	MeanLogProb float64

@@ -21,6 +21,13 @@ func (u Usage) used(submitted bool, m Machine) cost.Used {
 	return out
 }
 
+// counted takes over the count of a server that rendered the prompt itself.
+func (u *Usage) counted(tokens int) {
+	if tokens > 0 && tokens != u.InputTokens {
+		u.InputTokens, u.Ledger = tokens, u.Ledger.Scaled(tokens)
+	}
+}
+
 // promptTokens is the ledger as telemetry keeps it.
 func promptTokens(l budget.Ledger) telemetry.PromptTokens {
 	p := telemetry.PromptTokens{

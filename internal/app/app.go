@@ -180,7 +180,7 @@ func (a *App) checkModels(ctx context.Context) error {
 		return nil
 	}
 	names := []string{a.cfg.Models.Embedding}
-	if !a.opts.DocumentsOnly {
+	if !a.opts.DocumentsOnly && a.cfg.Inference.Remote.URL == "" {
 		names = append(names, a.cfg.Models.Answer)
 	}
 	for _, name := range names {

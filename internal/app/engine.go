@@ -31,17 +31,8 @@ func (a *App) openAnswers(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	path, err := a.ensure(ctx, a.cfg.Models.Answer)
+	m, err := a.answerModel(ctx)
 	if err != nil {
-		return err
-	}
-	m, err := a.loadAnswerModel(ctx, path)
-	if err != nil {
-		return err
-	}
-	a.gen = m.generator
-	a.onClose(m.generator.engine.Close)
-	if err := a.tel.WatchEngine(m.generator.stats); err != nil {
 		return err
 	}
 	if _, err := a.retriever(tenant.Default); err != nil {
@@ -52,7 +43,7 @@ func (a *App) openAnswers(ctx context.Context) error {
 		return err
 	}
 	deps := answer.Deps{
-		Embedder: a.embed, Retriever: tenantRetriever{a}, Reranker: reranker, Template: m.template, Tokenizer: chatTokenizer{m.tokenizer}, Generator: m.generator, Telemetry: a.tel,
+		Embedder: a.embed, Retriever: tenantRetriever{a}, Reranker: reranker, Template: m.template, Tokenizer: m.counter, Generator: m.generator, Telemetry: a.tel,
 		Texts: answer.Texts{Encoder: textEncoder{a.embed}, Scorer: a.scorer, Most: a.cfg.Inference.MaxQueue},
 	}
 	if a.cfg.Prompt.JoinNeighbours {
@@ -88,11 +79,10 @@ func (t tenantRetriever) Retrieve(ctx context.Context, q retrieve.Query) ([]retr
 var minConfidence = math.Log(0.5)
 
 func (a *App) answerConfig(m *answerModel) answer.Config {
-	special := m.tokenizer.Special()
 	return answer.Config{
 		System: a.cfg.Prompt.System, TopK: a.cfg.Retrieve.TopK, MaxChunks: a.cfg.Prompt.MaxChunks,
 		ContextTokens: a.cfg.Prompt.ContextTokens, AnswerTokens: a.cfg.Prompt.AnswerTokens,
-		BOS: spelling(m.tokens, special.BOS), EOS: spelling(m.tokens, special.EOS), MinConfidence: minConfidence,
+		BOS: m.bos, EOS: m.eos, MinConfidence: minConfidence,
 		Rewrite: a.cfg.Retrieve.Rewrite,
 	}
 }
@@ -111,10 +101,27 @@ func (t chatTokenizer) Chat(ids []int32) []int32 { return tokenizer.Chat(t.Token
 
 // answerModel is a decoder with its tokenizer and chat template.
 type answerModel struct {
-	generator *generator
-	tokenizer tokenizer.Tokenizer
+	generator answer.Generator
+	counter   answer.Tokenizer
 	template  *chat.Template
-	tokens    []string
+	bos, eos  string // their spellings
+}
+
+// answerModel is the model of this process, or the remote server's.
+func (a *App) answerModel(ctx context.Context) (*answerModel, error) {
+	if a.cfg.Inference.Remote.URL != "" {
+		return a.openRemote(ctx)
+	}
+	path, err := a.ensure(ctx, a.cfg.Models.Answer)
+	if err != nil {
+		return nil, err
+	}
+	m, err := a.loadAnswerModel(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	a.onClose(a.gen.engine.Close)
+	return m, a.tel.WatchEngine(a.gen.stats)
 }
 
 func (a *App) loadAnswerModel(ctx context.Context, path string) (*answerModel, error) {
@@ -124,24 +131,37 @@ func (a *App) loadAnswerModel(ctx context.Context, path string) (*answerModel, e
 	}
 	// The weights are copied into the backend, so the file is not needed later.
 	defer f.Close()
-	m := &answerModel{}
-	if m.tokenizer, err = tokenizer.FromGGUF(f); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	m, tok, err := chatModel(f, path)
+	if err != nil {
+		return nil, err
 	}
-	m.tokens, _ = f.Strings("tokenizer.ggml.tokens")
-	source, ok := f.String("tokenizer.chat_template")
-	if !ok {
-		return nil, fmt.Errorf("%s: the model has no chat template, so it is not made for answering", path)
-	}
-	if m.template, err = chat.Parse(source); err != nil {
-		return nil, fmt.Errorf("%s: chat template: %w", path, err)
-	}
-	e, dec, err := a.startEngine(ctx, f, m.tokenizer)
+	e, dec, err := a.startEngine(ctx, f, tok)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	m.generator = &generator{forms: newForms(m.tokenizer, dec.Vocab), engine: e, info: modelInfo(f, modelName(a.cfg.Models.Answer), dec, e.Window()), weights: dec.Weights}
+	a.gen = &generator{forms: newForms(tok, dec.Vocab), engine: e, info: modelInfo(f, modelName(a.cfg.Models.Answer), dec, e.Window()), weights: dec.Weights}
+	m.generator = a.gen
 	return m, nil
+}
+
+// chatModel reads tokenizer and chat template of a model.
+func chatModel(f *gguf.File, path string) (*answerModel, tokenizer.Tokenizer, error) {
+	tok, err := tokenizer.FromGGUF(f)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	source, ok := f.String("tokenizer.chat_template")
+	if !ok {
+		return nil, nil, fmt.Errorf("%s: the model has no chat template, so it is not made for answering", path)
+	}
+	m := &answerModel{counter: chatTokenizer{tok}}
+	if m.template, err = chat.Parse(source); err != nil {
+		return nil, nil, fmt.Errorf("%s: chat template: %w", path, err)
+	}
+	tokens, _ := f.Strings("tokenizer.ggml.tokens")
+	special := tok.Special()
+	m.bos, m.eos = spelling(tokens, special.BOS), spelling(tokens, special.EOS)
+	return m, tok, nil
 }
 
 func (a *App) startEngine(ctx context.Context, f *gguf.File, tok tokenizer.Tokenizer) (*engine.Engine, model.Config, error) {
@@ -237,6 +257,11 @@ func (g *generator) Generate(ctx context.Context, req answer.Generation, emit fu
 	if err != nil {
 		return answer.Generated{}, submitError(err)
 	}
+	return follow(ctx, stream, emit)
+}
+
+// follow turns the events of a stream into the road's.
+func follow(ctx context.Context, stream *engine.Stream, emit func(answer.Event)) (answer.Generated, error) {
 	defer stream.Close()
 	for {
 		// The engine itself watches ctx and always ends the stream, so the last
@@ -267,7 +292,7 @@ func (g *generator) Generate(ctx context.Context, req answer.Generation, emit fu
 
 func generated(reason string, u engine.Usage, t engine.Times) answer.Generated {
 	return answer.Generated{
-		FinishReason: reason, OutputTokens: u.OutputTokens, CachedTokens: u.CachedTokens,
+		FinishReason: reason, InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CachedTokens: u.CachedTokens,
 		Machine: answer.Machine{Prefill: u.PrefillTime, Decode: u.DecodeTime},
 		Times: telemetry.EngineTimes{
 			Submitted: t.Submitted, Scheduled: t.Scheduled, FirstToken: t.FirstToken, Last: t.Last, OutputTokens: u.OutputTokens,
@@ -286,7 +311,7 @@ func failure(err error) error {
 	if errors.Is(err, engine.ErrClosed) {
 		return &answer.Error{Code: answer.Unavailable, Message: "the server is shutting down", Err: err}
 	}
-	return unavailable(err)
+	return unavailable(remoteFailure(err))
 }
 
 // submitError gives the engine's refusals their codes.

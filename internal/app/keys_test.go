@@ -60,8 +60,12 @@ func TestTenants(t *testing.T) {
 	}
 	for _, secret := range []string{b, operator} {
 		for _, c := range []struct{ method, path, body string }{
-			{"POST", "/ask", ask}, {"POST", "/v1/search", `{"query":"harbour code","collection":"shared"}`}, {"GET", "/v1/documents?collection=shared", ""},
-			{"GET", "/v1/collections", ""}, {"GET", "/v1/models", ""}, {"DELETE", "/v1/documents", fmt.Sprintf(`{"collection":"shared","paths":[%q]}`, dir+"/secret.md")},
+			{"POST", "/ask", ask},
+			{"POST", "/v1/search", `{"query":"harbour code","collection":"shared"}`},
+			{"GET", "/v1/documents?collection=shared", ""},
+			{"GET", "/v1/collections", ""},
+			{"GET", "/v1/models", ""},
+			{"DELETE", "/v1/documents", fmt.Sprintf(`{"collection":"shared","paths":[%q]}`, dir+"/secret.md")},
 			{"POST", "/v1/chat/completions", `{"model":"ragd/shared","messages":[{"role":"user","content":"What is the harbour code?"}]}`},
 		} {
 			if _, _, data := l.with(t, secret, c.method, c.path, c.body); strings.Contains(data, "larches") || strings.Contains(data, "secret.md") || strings.Contains(data, `"name":"shared"`) || strings.Contains(data, "ragd/shared") {

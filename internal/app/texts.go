@@ -128,7 +128,7 @@ func (s crossScorer) ScoreTexts(ctx context.Context, query string, texts []strin
 // models are what runs in this process, by what callers use it for.
 func (a *App) models() []httpapi.Model {
 	list := []httpapi.Model{
-		{ID: modelName(a.cfg.Models.Answer), Role: httpapi.RoleAnswers},
+		{ID: a.ask.Generator.Model().Name, Role: httpapi.RoleAnswers},
 		{ID: modelName(a.cfg.Models.Embedding), Role: httpapi.RoleEmbeddings},
 	}
 	if a.scorer != nil {

@@ -91,6 +91,8 @@ type Inference struct {
 	// milliseconds, while another prompt is read; 0 for 2.5 times the time of a
 	// step without a prompt.
 	MaxGapMS int `koanf:"max_gap_ms"`
+	// Remote answers in place of the engine of this process.
+	Remote Remote `koanf:"remote"`
 }
 
 // Ingest is the document road.
@@ -179,6 +181,7 @@ func Default() Config {
 		Inference: Inference{
 			Device: "auto", Threads: runtime.NumCPU(), KVCacheTokens: 16384, KVCacheType: CacheF16, MaxQueue: 64, MaxRunning: 8,
 			StepTokens: 512, PieceTokens: 256,
+			Remote: Remote{Window: 8192, Stall: time.Minute},
 		},
 		Ingest:   Ingest{ChunkTokens: 256, OverlapTokens: 64, Sentences: "apart", MaxFileBytes: 64 << 20, ParseTimeout: 2 * time.Minute},
 		Retrieve: Retrieve{TopK: 20, MinScore: 0.85, MinChunkScore: 0.80, MinWords: 0.25, Candidates: 100, Fusion: "convex", DenseWeight: 0.5, Rewrite: "auto", ExactBelow: 20000},
@@ -230,6 +233,9 @@ func (c Config) Validate() error {
 	if err := c.Inference.checkDevice(); err != nil {
 		return err
 	}
+	if err := c.Inference.Remote.check(); err != nil {
+		return err
+	}
 	for _, k := range c.Server.Keys {
 		if sum, err := hex.DecodeString(k); err != nil || len(sum) != sha256.Size {
 			return &FieldError{"server.keys", "each must be the SHA-256 of a key in hex (64 digits)"}
@@ -264,6 +270,8 @@ func (c Config) bounds() []bound {
 		{"server.request_timeout", int64(c.Server.RequestTimeout), int64(time.Second), int64(24 * time.Hour)},
 		{"server.shutdown_timeout", int64(c.Server.ShutdownTimeout), 0, int64(time.Hour)},
 		{"database.max_conns", int64(c.Database.MaxConns), 2, 1000},
+		{"inference.remote.window", int64(c.Inference.Remote.Window), 256, 1 << 24},
+		{"inference.remote.stall", int64(c.Inference.Remote.Stall), int64(100 * time.Millisecond), int64(time.Hour)},
 		{"inference.threads", int64(c.Inference.Threads), 0, 1024},
 		{"inference.kv_cache_tokens", int64(c.Inference.KVCacheTokens), 256, 1 << 26},
 		{"inference.kv_offload_tokens", int64(c.Inference.KVOffloadTokens), 0, 1 << 26},

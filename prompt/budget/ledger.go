@@ -18,6 +18,9 @@ type Ledger struct {
 	HistoryTurnsDropped int       `json:"history_turns_dropped"`
 	AnswerReserved      int       `json:"answer_reserved"`
 	Window              int       `json:"window"`
+	// Estimated: a server rendered the prompt and told its tokens alone; the
+	// components are their estimated shares of it.
+	Estimated bool `json:"estimated,omitempty"`
 }
 
 // Item is a presented chunk.
@@ -43,6 +46,26 @@ func (l *Ledger) Input() int {
 		n += e.Tokens
 	}
 	return n
+}
+
+// Scaled is the ledger of a prompt that took total tokens where the estimate was
+// Input: each component has its share, rounded down, the template what is left.
+func (l Ledger) Scaled(total int) Ledger {
+	was := l.Input()
+	if was == 0 {
+		l.Template, l.Estimated = total, true
+		return l
+	}
+	share := func(n int) int { return n * total / was }
+	l.System, l.History, l.Tools, l.Question, l.Template = share(l.System), share(l.History), share(l.Tools), share(l.Question), 0
+	items := make([]Item, len(l.Evidence))
+	for i, e := range l.Evidence {
+		items[i] = e
+		items[i].Tokens = share(e.Tokens)
+	}
+	l.Evidence, l.Estimated = items, true
+	l.Template = total - l.Input()
+	return l
 }
 
 // Check holds the ledger to its invariants: input tokens given to the engine
