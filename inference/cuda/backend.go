@@ -44,7 +44,8 @@ type Backend struct {
 	retired []cudrv.Ptr // replaced while the plan may use them
 	err     error       // the first of this step
 
-	input            input
+	input, rest      input // of products; of those of finer rows
+	restOut          buffer
 	hidden, gate, up tensor // scratch
 	partial          buffer // sections of attention
 	textKV           buffer // keys and values of the texts of an encoder's step
@@ -64,7 +65,7 @@ var _ model.Ops = (*Backend)(nil)
 
 // fixedKernels are those that do not depend on a weight's format.
 var fixedKernels = []string{
-	"norm_rows", "add_norm_rows", "activate_rows", "pool_rows",
+	"norm_rows", "add_norm_rows", "activate_rows", "pool_rows", "rest_rows", "add_rows",
 	"append_f16", "attend_f16_4", "attend_f16_8", "attend_f16_16", "append_q8_0", "attend_q8_0_4", "attend_q8_0_8", "attend_q8_0_16", "attend_join",
 	"best_logits", "join_sums",
 }

@@ -3,6 +3,8 @@
 package cuda
 
 import (
+	"slices"
+
 	"ragd/inference/cuda/cudrv"
 	"ragd/inference/model"
 )
@@ -29,10 +31,40 @@ func (b *Backend) Project(x model.Tensor, n model.Norm, out ...model.Projection)
 	}
 	t := x.(*tensor)
 	b.prepare(b.step.rows, t.width, readers...)
+	finer := len(b.step.finer) > 0 && slices.ContainsFunc(readers, func(m *matrix) bool { return m.quantized })
+	if finer {
+		b.input.to[0] = b.reserve(&b.input.floats, 4*int64(b.step.rows)*int64(t.width))
+	}
 	b.normalise(t.buf.ptr, n, 0)
 	for i := range out {
 		b.multiply(out[i].Linear, out[i].Out.(*tensor).buf.ptr, 0)
 	}
+	if finer {
+		b.addFiner(out)
+	}
+}
+
+// addFiner adds the products of what rounding to eight bits left of the first and the
+// last row of each text, quantised again, as the CPU backend does: every other row
+// attends to these two most.
+func (b *Backend) addFiner(out []model.Projection) {
+	rows, index := len(b.step.finer), stage(b, b.step.finer)
+	whole := b.input.to
+	b.input, b.rest = b.rest, b.input
+	b.prepare(rows, b.rest.cols, &matrix{quantized: true})
+	b.launch(b.kernels["rest_rows"], cudrv.Grid{X: rows, Y: 1, Z: 1, Threads: rowThreads}).
+		ptrs(b.input.to[1:]...).ptrs(whole[:3]...).ptrs(index).ints(b.input.cols)
+	for i := range out {
+		m := out[i].W.(*matrix)
+		if !m.quantized {
+			continue
+		}
+		rest := b.reserve(&b.restOut, 4*int64(rows)*int64(m.rows))
+		b.multiply(model.Linear{W: m}, rest, 0)
+		b.launch(b.kernels["add_rows"], cudrv.Grid{X: rows, Y: ceil(m.rows, rowThreads), Z: 1, Threads: rowThreads}).
+			ptrs(out[i].Out.(*tensor).buf.ptr, rest, index).ints(m.rows)
+	}
+	b.input, b.rest = b.rest, b.input
 }
 
 // Append rotates q and k, and writes k and v at the step's positions.

@@ -163,3 +163,39 @@ func TestLoadMatrixRefuses(t *testing.T) {
 		}
 	}
 }
+
+// The first and the last row of a text get the products of what rounding left of them,
+// too; the others do not.
+func TestFinerRowsMatchPortable(t *testing.T) {
+	inBothOrders(t, func(t *testing.T) {
+		const rows, cols = 70, 96
+		b := newBackend(t)
+		rng := rand.New(rand.NewPCG(27, 28))
+		data := randomWeights(t, rng, quant.Q4_1, rows, cols)
+		m := loadMatrix(t, b, quant.Q4_1, rows, cols, data)
+		lengths := []int{4, 1, 3}
+		x := random(rng, 8*cols)
+		want := portableProduct(t, quant.Q4_1, rows, cols, 8, data, x)
+		var acts kernel.Acts
+		acts.Resize(8, cols)
+		for _, r := range []int{0, 3, 4, 5, 7} {
+			kernel.Portable().Quantize(&acts, r, x[r*cols:(r+1)*cols])
+			rest := make([]float32, cols)
+			for c := range rest {
+				rest[c] = x[r*cols+c] - float32(float32(acts.Q[r*cols+c])*acts.D[(r*cols+c)/32])
+			}
+			kernel.Portable().Add(want[r*rows:(r+1)*rows], portableProduct(t, quant.Q4_1, rows, cols, 1, data, rest))
+		}
+		in, out := newTensor(t, b, cols), newTensor(t, b, rows)
+		var texts []model.Text
+		for _, n := range lengths {
+			texts = append(texts, model.Text{Tokens: make([]int32, n)})
+		}
+		b.BeginTexts(texts)
+		put(t, b, in.buf.ptr, x)
+		b.Project(in, model.Norm{}, model.Projection{Linear: model.Linear{W: m}, Out: out})
+		if d := worst(get(t, b, out.buf.ptr, 8*rows), want); d > 2e-6 {
+			t.Errorf("off by %g", d)
+		}
+	})
+}

@@ -20,6 +20,7 @@ type step struct {
 	tables    []int32 // block tables, one after the other
 	spans     []int32 // {first row, rows, position of the first row, offset in tables}
 	logits    []int32 // rows that want logits
+	finer     []int32 // rows that are quantised finer
 	longest   int     // the largest of ends
 	causal    bool
 	count     int // number of the step, from 1
@@ -36,7 +37,7 @@ func (b *Backend) openStep(causal bool) *step {
 	b.staging.reset()
 	s := &b.step
 	s.tokens, s.types, s.positions, s.slots, s.ends = s.tokens[:0], s.types[:0], s.positions[:0], s.slots[:0], s.ends[:0]
-	s.tables, s.spans, s.logits = s.tables[:0], s.spans[:0], s.logits[:0]
+	s.tables, s.spans, s.logits, s.finer = s.tables[:0], s.spans[:0], s.logits[:0], s.finer[:0]
 	s.longest, s.causal = 0, causal
 	s.count++
 	s.tiles = make(map[int]tiling, 1)
@@ -86,7 +87,11 @@ func (b *Backend) BeginTexts(texts []model.Text) {
 			blocks = append(blocks, next)
 			next++
 		}
+		first := int32(len(s.tokens))
 		s.add(t.Tokens, 0, blocks)
+		if s.finer = append(s.finer, first); len(t.Tokens) > 1 {
+			s.finer = append(s.finer, int32(len(s.tokens)-1))
+		}
 		for j := range t.Tokens {
 			typ := int32(0)
 			if t.Second > 0 && j >= t.Second {

@@ -47,6 +47,23 @@ extern "C" __global__ void add_norm_rows(float *x, const float *h, const float *
 }
 EXPORT(add_norm_rows)
 
+// rest_rows quantises what its codes left of x[index[row]], which lie as the quantised
+// rows of x do.
+extern "C" __global__ void rest_rows(unsigned *q, float *qd, float *qs, const float *x, const signed char *codes, const float *scales, const int *index, int width) {
+	int row = blockIdx.x;
+	size_t at = (size_t)index[row] * width;
+	RowOut out = {0, {q, qd, qs}};
+	emit(out, row, width, 0, width, [&](int c) { return x[at + c] - (float)codes[at + c] * scales[(at + c) / 32]; });
+}
+EXPORT(rest_rows)
+
+// add_rows is out[index[row]] += x[row].
+extern "C" __global__ void add_rows(float *out, const float *x, const int *index, int width) {
+	int row = blockIdx.x, c = blockIdx.y * blockDim.x + threadIdx.x;
+	if (c < width) out[(size_t)index[row] * width + c] += x[(size_t)row * width + c];
+}
+EXPORT(add_rows)
+
 enum Activation { SILU, GELU_TANH, GELU, TANH };
 
 static __device__ __forceinline__ float activate(int act, float v) {
