@@ -98,5 +98,5 @@ func (s *server) stopIngest(c *gin.Context) {
 		return
 	}
 	cancel.(context.CancelFunc)()
-	c.JSON(http.StatusOK, gin.H{"stopping": c.Param("id")})
+	c.JSON(http.StatusOK, stoppingBody{c.Param("id")})
 }

@@ -67,7 +67,7 @@ func (s *server) revokeKey(c *gin.Context) {
 		s.fail(c, keyError(err), "")
 		return
 	}
-	c.JSON(http.StatusOK, gin.H{"revoked": id})
+	c.JSON(http.StatusOK, revokedBody{id})
 }
 
 func keyError(err error) error {

@@ -33,7 +33,7 @@ func validatePaths(collection string, paths []string) error {
 }
 
 func (s *server) healthz(c *gin.Context) {
-	c.JSON(http.StatusOK, gin.H{"status": "alive", "version": s.cfg.Version})
+	c.JSON(http.StatusOK, healthBody{"alive", s.cfg.Version})
 }
 
 func (s *server) readyz(c *gin.Context) {
@@ -43,7 +43,7 @@ func (s *server) readyz(c *gin.Context) {
 		s.fail(c, &answer.Error{Code: answer.Unavailable, Message: "not ready: the database cannot be reached", Err: err}, "")
 		return
 	}
-	c.JSON(http.StatusOK, gin.H{"status": "ready"})
+	c.JSON(http.StatusOK, healthBody{Status: "ready"})
 }
 
 func (s *server) collections(c *gin.Context) {
@@ -52,7 +52,7 @@ func (s *server) collections(c *gin.Context) {
 		s.fail(c, err, "")
 		return
 	}
-	c.JSON(http.StatusOK, gin.H{"collections": list})
+	c.JSON(http.StatusOK, collectionsBody{list})
 }
 
 func (s *server) documents(c *gin.Context) {
@@ -66,7 +66,7 @@ func (s *server) documents(c *gin.Context) {
 		s.fail(c, err, "")
 		return
 	}
-	c.JSON(http.StatusOK, gin.H{"documents": list})
+	c.JSON(http.StatusOK, documentsBody{list})
 }
 
 type deleteRequest struct {
@@ -92,5 +92,5 @@ func (s *server) deleteDocuments(c *gin.Context) {
 		s.fail(c, err, "")
 		return
 	}
-	c.JSON(http.StatusOK, gin.H{"deleted": n})
+	c.JSON(http.StatusOK, deletedBody{n})
 }

@@ -115,6 +115,7 @@ func New(deps Deps, cfg Config) http.Handler {
 	})
 	e.GET("/healthz", s.healthz)
 	e.GET("/readyz", s.readyz)
+	e.GET("/openapi.json", s.openAPI)
 	e.GET(LatencyPath, gin.WrapH(deps.Latency))
 	e.GET(LatencyPath+"/:file", gin.WrapH(deps.Latency))
 	s.routes(e.Group("/", s.authorize(keys.Ask)), e.Group("/", s.authorize(keys.Ingest)), e.Group("/", s.authorize(keys.Admin)))
