@@ -17,6 +17,7 @@ import (
 	"ragd/ingest"
 	"ragd/internal/answer"
 	"ragd/internal/httpapi"
+	"ragd/internal/keys"
 	"ragd/prompt/chat"
 	"ragd/rerank"
 	"ragd/retrieve"
@@ -140,7 +141,7 @@ const answerTokens = 6
 // told to: HTTP, the question road, the engine.
 func road(t *testing.T, d *delays) (http.Handler, *engine.Engine) {
 	t.Helper()
-	quiet := slog.New(slog.DiscardHandler)
+	quiet := slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
 	tel, err := telemetry.New(t.Context(), telemetry.Config{}, quiet)
 	if err != nil {
 		t.Fatal(err)
@@ -165,12 +166,16 @@ func road(t *testing.T, d *delays) (http.Handler, *engine.Engine) {
 	}
 	asker, err := answer.New(answer.Deps{
 		Embedder: slowEmbedder{d}, Retriever: slowRetriever{d}, Reranker: reranker, Template: tpl, Tokenizer: byteTokens{},
-		Generator: &generator{engine: e, info: answer.ModelInfo{Name: "m", Window: e.Window()}}, Telemetry: tel,
+		Generator: &generator{forms: newForms(enginetest.Tokenizer{}, enginetest.Vocabulary), engine: e, info: answer.ModelInfo{Name: "m", Window: e.Window()}}, Telemetry: tel,
 	}, answer.Config{TopK: 5, MaxChunks: 1, ContextTokens: 512, AnswerTokens: answerTokens, MinConfidence: -1e9})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return httpapi.New(httpapi.Deps{Asker: asker, Log: quiet, Metrics: http.NotFoundHandler(), Latency: http.NotFoundHandler(), LatencyData: http.NotFoundHandler()},
+	open, err := keys.NewGuard(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return httpapi.New(httpapi.Deps{Guard: open, Asker: asker, Log: quiet, Metrics: http.NotFoundHandler(), Latency: http.NotFoundHandler(), LatencyData: http.NotFoundHandler()},
 		httpapi.Config{MaxBodyBytes: 1 << 20, RequestTimeout: time.Hour}), e
 }
 
@@ -344,6 +349,9 @@ func TestFirstTokenIsTheClients(t *testing.T) {
 				var res answer.Result
 				if err := json.Unmarshal([]byte(data), &res); err != nil {
 					t.Fatalf("%v: %s", err, client.Body)
+				}
+				if res.Answer == "" && client.Code != http.StatusOK || res.Usage.OutputTokens == 0 {
+					t.Fatalf("answered %d %s", client.Code, client.Body)
 				}
 				got := res.Timings
 				if got.TTFT != c.ttft || got.TPOT != c.tpot {

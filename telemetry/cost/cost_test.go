@@ -49,7 +49,9 @@ func TestPublishedPrices(t *testing.T) {
 		{"nothing used", tokens, Used{}, `{"currency":"USD","input":0,"cached_input":0,"output":0,"total":0}`},
 		// 0.36 an hour is 0.0001 a second.
 		{
-			"machine", Prices{Currency: "EUR", MachineHour: price(t, "0.36")}, Used{InputTokens: 9, Prefill: 250 * time.Millisecond, Decode: 2 * time.Second},
+			"machine",
+			Prices{Currency: "EUR", MachineHour: price(t, "0.36")},
+			Used{InputTokens: 9, Prefill: 250 * time.Millisecond, Decode: 2 * time.Second},
 			`{"currency":"EUR","input":0.000025,"cached_input":0,"output":0.0002,"total":0.000225}`,
 		},
 		{"won", Prices{Currency: "KRW", Output: price(t, "21000")}, Used{OutputTokens: 1}, `{"currency":"KRW","input":0,"cached_input":0,"output":0.021,"total":0.021}`},
