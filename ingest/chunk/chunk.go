@@ -21,7 +21,7 @@ package chunk
 
 import (
 	"fmt"
-	"slices"
+	"sort"
 
 	"ragd/ingest"
 )
@@ -120,13 +120,10 @@ func (c *Chunker) Chunk(d *ingest.Document) ([]ingest.Chunk, error) {
 	return out, nil
 }
 
-// pageAt is the 1-based page that holds an offset, 0 without pages.
+// pageAt is the 1-based page that holds an offset, 0 without pages. Of pages
+// that start at the same place, those before the last are empty.
 func pageAt(pages []int, at int) int {
-	i, found := slices.BinarySearch(pages, at)
-	if found {
-		return i + 1
-	}
-	return i
+	return sort.SearchInts(pages, at+1)
 }
 
 // cost is what a text adds to a passage. It is exact for the text alone; a sum

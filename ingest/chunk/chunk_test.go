@@ -1,6 +1,7 @@
 package chunk_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -406,4 +407,30 @@ func FuzzChunk(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+// TestPages: a chunk stands on the page where it starts; pages without text take
+// no place and are passed over.
+func TestPages(t *testing.T) {
+	first, second := strings.Repeat("one ", 30), strings.Repeat("two ", 30)
+	text := first + "\n\n" + second
+	d := &ingest.Document{Text: text, Markdown: true, Pages: []int{0, 0, len(first) + 2, len(text)}}
+	if diff := cmp.Diff([]int{2, 3}, pagesOf(t, d)); diff != "" {
+		t.Errorf("pages (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]int{0}, pagesOf(t, &ingest.Document{Text: text})); diff != "" {
+		t.Errorf("without pages (-want +got):\n%s", diff)
+	}
+}
+
+func pagesOf(t *testing.T, d *ingest.Document) []int {
+	chunks, err := newChunker(t, chunk.Config{Target: 32, Max: 64}).Chunk(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var pages []int
+	for _, c := range chunks {
+		pages = append(pages, c.Page)
+	}
+	return slices.Compact(pages)
 }
