@@ -52,7 +52,8 @@ func TestForecast(t *testing.T) {
 			func(o *Outlook) {
 				o.Running, o.Waiting = []Job{{Answer: 1}, {Answer: 1}}, []Job{{Prompt: 50, Answer: 1000}}
 			},
-			Job{Prompt: 50}, 5*tick + 100*tick,
+			Job{Prompt: 50},
+			5*tick + 100*tick,
 		},
 		"depth":             {deep, Job{Done: 100, Prompt: 50}, 112*tick + tick/2},
 		"what is not known": {func(o *Outlook) { o.Cost = Cost{Decode: tick} }, Job{Prompt: 9}, 0},
