@@ -13,11 +13,20 @@ import (
 	"ragd/retrieve"
 )
 
-// supported is a sentence of a hit with the cosine it has to the question.
+// supported is a sentence of a hit with its score: its cosine to the question and a
+// share of the hit's own score.
 type supported struct {
 	hit, sentence int
 	score         float32
 }
+
+// hitShare is how much of a hit's own score a sentence is given beside its cosine.
+// A sentence of the best hit is more often the answer than one as near to the
+// question from a hit that only resembles it. Weights of 0, 0.02, 0.05 and 0.1 were
+// tried on the even halves of xquad-en (300 questions) and KorQuAD (280): of the
+// quoted hits .932, .941, .951, .956 and .787, .795, .796, .800 were the right ones,
+// and as many quotes held the answer.
+const hitShare = 0.05
 
 // supporting lists the sentences of the hits, best first. Those of a hit that holds
 // the very thing the question names come before all others: a code often stands in
@@ -28,7 +37,7 @@ func supporting(question []float32, hits []retrieve.Hit) []supported {
 	for i, h := range hits {
 		for j, v := range h.SentenceVectors {
 			if j < len(h.Chunk.Sentences) && quotable(sentence(h, j)) {
-				out = append(out, supported{i, j, rerank.Cosine(question, v)})
+				out = append(out, supported{i, j, rerank.Cosine(question, v) + hitShare*h.Scores.Rerank})
 			}
 		}
 	}
@@ -57,10 +66,13 @@ func slice(text string, s ingest.Span) string {
 }
 
 // quotable says whether a sentence can stand alone as an answer: it begins like
-// prose and is mostly words. Headings, fences, table rules, template directives
-// and bare links are not.
+// prose or is a row of a table, and is mostly words. Headings, fences, heads and
+// rules of tables, template directives and bare links are not.
 func quotable(text string) bool {
-	first, _ := utf8.DecodeRuneInString(strings.TrimLeft(text, "*_`\"'“‘([- 0123456789.)"))
+	if rows := bodyRows(text); rows != nil {
+		text = strings.ReplaceAll(strings.Join(rows, "\n"), "|", " ")
+	}
+	first, _ := utf8.DecodeRuneInString(strings.TrimLeft(text, "|*_`\"'“‘([- 0123456789.)"))
 	if !unicode.IsLetter(first) && !unicode.IsDigit(first) {
 		return false
 	}

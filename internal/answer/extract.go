@@ -21,20 +21,21 @@ type extraction struct {
 }
 
 // extract quotes the sentences that support the answer best, word for word, each
-// followed by its marker: hits[i] is presented as i+1. Without sentence vectors
+// followed by its marker: hits[i] is presented as i+1. Of a table the row that
+// shares most with the question is quoted. Without sentence vectors
 // the first sentence of the best hit, which is presented last, serves.
-func extract(question []float32, hits []retrieve.Hit) extraction {
+func extract(question string, vector []float32, hits []retrieve.Hit) extraction {
 	var out extraction
-	best := supporting(question, hits)
+	best := supporting(vector, hits)
 	for n, s := range best {
 		if n == maxQuotes || best[0].score-s.score > quoteGap {
 			break
 		}
 		h := hits[s.hit]
-		out.add(sentence(h, s.sentence), h, s.hit+1)
+		out.add(tableRow(sentence(h, s.sentence), question), h, s.hit+1)
 	}
 	if last := len(hits) - 1; len(best) == 0 && last >= 0 {
-		out.add(firstSentence(hits[last]), hits[last], last+1)
+		out.add(tableRow(firstSentence(hits[last]), question), hits[last], last+1)
 	}
 	return out
 }

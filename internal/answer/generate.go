@@ -158,7 +158,7 @@ func (a *asking) say(text string) {
 // quote adds the supporting sentences with their citations.
 func (a *asking) quote() {
 	offset := utf8.RuneCountInString(a.text.String())
-	q := extract(a.question, a.presented())
+	q := extract(a.req.Question, a.question, a.presented())
 	a.say(q.text)
 	for _, c := range q.citations {
 		c.Quote.Start += offset

@@ -1,0 +1,19 @@
+package answer
+
+import "testing"
+
+func TestTableRow(t *testing.T) {
+	const table = "| 품목 | 위치 |\n| --- | :---: |\n| 베어링, 6204 | 동관 3열 |\n| 벨트, B-52 | 서관 1열 |"
+	for _, c := range []struct{ text, question, want string }{
+		{table, "베어링 6204는 어디에 보관하나?", "| 베어링, 6204 | 동관 3열 |"},
+		{table, "벨트가 있는 곳은?", "| 벨트, B-52 | 서관 1열 |"},
+		{"| valve | 4 |\n| hose | 11 |", "How many hoses are there?", "| hose | 11 |"},
+		{"Plain | text.", "text?", "Plain | text."},
+		{"| head | only |\n| --- | --- |", "head?", "| head | only |\n| --- | --- |"},
+		{"Before the table.\n| a | b |", "a?", "Before the table.\n| a | b |"},
+	} {
+		if got := tableRow(c.text, c.question); got != c.want {
+			t.Errorf("%q of %q: %q, want %q", c.question, c.text, got, c.want)
+		}
+	}
+}
