@@ -75,6 +75,7 @@ func newBenchEngine(o *options) *cobra.Command {
 			}
 			run.Threads, run.Pairs = b.threads, b.pairs
 			i := cfg.Inference
+			run.CacheType = app.CacheType(i)
 			run.Engine = engine.Config{StepTokens: i.StepTokens, PieceTokens: i.PieceTokens}
 			if device != config.DeviceCPU {
 				run.Backend = func() (model.Ops, error) { return app.OpenDevice(cfg, device) }
@@ -189,6 +190,9 @@ func printBench(w io.Writer, r bench.Report, asJSON bool) error {
 	}
 	if r.Machine.Device != "" {
 		fmt.Fprintf(w, "on %s\n", r.Machine.Device)
+	}
+	if r.CacheType != "" {
+		fmt.Fprintf(w, "KV cache in %s\n", r.CacheType)
 	}
 	fmt.Fprintf(w, "%s, %d threads: reads %.1f GB/s, multiplies %.0f GOP/s (int8)\n\n", r.Machine.CPU, r.Machine.Threads, r.Machine.GBs, r.Machine.GOPs)
 	t := newTable(w, 1, 3, 5)

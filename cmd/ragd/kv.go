@@ -9,11 +9,13 @@ import (
 	"ragd/inference/kvcache"
 	"ragd/inference/model"
 	"ragd/internal/app"
+	"ragd/internal/config"
 )
 
 // kvReport is what `ragd kv --json` prints. Sizes are bytes.
 type kvReport struct {
 	Model         string `json:"model"`
+	CacheType     string `json:"kv_cache_type"`
 	BytesPerToken int64  `json:"bytes_per_token"`
 	Tokens        int    `json:"tokens"`
 	Batch         int    `json:"batch"`
@@ -42,14 +44,14 @@ func newKV(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r, err := kvMemory(name, path, tokens, batch)
+			r, err := kvMemory(name, path, cfg.Inference, tokens, batch)
 			if err != nil {
 				return err
 			}
 			if o.json {
 				return printJSON(cmd.OutOrStdout(), r)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s a token in f16; %d tokens × %d: %s\n", r.Model, size(r.BytesPerToken), tokens, batch, size(r.Bytes))
+			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s a token in %s; %d tokens × %d: %s\n", r.Model, size(r.BytesPerToken), r.CacheType, tokens, batch, size(r.Bytes))
 			return nil
 		},
 	}
@@ -61,12 +63,9 @@ func newKV(o *options) *cobra.Command {
 	return cmd
 }
 
-// f16Bytes is the size of a cached element.
-const f16Bytes = 2
-
 // kvMemory reads the model's shape and applies the formula
-// layers × kv_heads × head_dim × 2 × bytes a token.
-func kvMemory(name, path string, tokens, batch int) (kvReport, error) {
+// layers × kv_heads × head_dim × 2 × bytes a token, for the cache that the settings say.
+func kvMemory(name, path string, i config.Inference, tokens, batch int) (kvReport, error) {
 	f, err := gguf.Open(path)
 	if err != nil {
 		return kvReport{}, err
@@ -76,6 +75,9 @@ func kvMemory(name, path string, tokens, batch int) (kvReport, error) {
 	if err != nil {
 		return kvReport{}, fmt.Errorf("%s: %w", path, err)
 	}
-	perToken := int64(kvcache.LayoutOf(c, f16Bytes).TokenBytes())
-	return kvReport{Model: name, BytesPerToken: perToken, Tokens: tokens, Batch: batch, Bytes: perToken * int64(tokens) * int64(batch)}, nil
+	perToken := int64(kvcache.LayoutOf(c, app.CacheType(i).ValueBytes()).TokenBytes())
+	return kvReport{
+		Model: name, CacheType: i.KVCacheType, BytesPerToken: perToken,
+		Tokens: tokens, Batch: batch, Bytes: perToken * int64(tokens) * int64(batch),
+	}, nil
 }

@@ -133,7 +133,11 @@ func (t *attentionTask) sees(s *span, r int) (from, to int) {
 // block attends the rows [lo,hi) to the block at position base, rows that see the
 // same part of it together.
 func (t *attentionTask) block(w *workspace, p *partial, s *span, head, base, lo, hi int) {
-	at := t.offset(s, head, base)
+	m, at := t.kv, t.offset(s, head, base)
+	if m.k8 != nil {
+		t.widen(w, s, at, base, lo, hi)
+		m, at = &w.wide, 0
+	}
 	for r := lo; r < hi; {
 		from, to := t.seesOf(s, r, base)
 		next := r + 1
@@ -144,9 +148,19 @@ func (t *attentionTask) block(w *workspace, p *partial, s *span, head, base, lo,
 			next++
 		}
 		if from < to {
-			t.step(w, p, r-lo, next-lo, at+(from-base)*t.kv.stride, to-from)
+			t.step(w, p, m, r-lo, next-lo, at+(from-base)*m.stride, to-from)
 		}
 		r = next
+	}
+}
+
+// widen puts what rows [lo,hi) see of the q8_0 block at an offset into the thread's
+// scratch, which stays in the first-level cache: once for all rows of the tile, all heads
+// of a group among them, and exactly, so that nothing depends on who shares it.
+func (t *attentionTask) widen(w *workspace, s *span, at, base, lo, hi int) {
+	from, _ := t.seesOf(s, lo, base)
+	if _, to := t.seesOf(s, hi-1, base); from < to {
+		w.wide.widen(t.b.set, t.kv, at, from-base, to-base)
 	}
 }
 
@@ -164,17 +178,17 @@ func (t *attentionTask) offset(s *span, head, base int) int {
 	return t.cache.offset(t.layer, s.blocks[base/model.BlockTokens], head)
 }
 
-// step runs the kernel for rows [lo,hi) of the tile over n cached rows.
-func (t *attentionTask) step(w *workspace, p *partial, lo, hi, at, n int) {
+// step runs the kernel for rows [lo,hi) of the tile over n rows of m.
+func (t *attentionTask) step(w *workspace, p *partial, m *kv, lo, hi, at, n int) {
 	lo, hi = lo*t.group, hi*t.group
 	dim := t.a.HeadDim
 	st, acc, q := p.states[lo:hi], p.acc[lo*dim:hi*dim], w.query[lo*dim:hi*dim]
 	switch {
 	case t.a.SoftCap > 0:
-		t.capped(st, acc, q, at, n)
-	case t.b.float32:
-		t.b.set.AttendTileF32(st, acc, q, t.kv.k32[at:], t.kv.v32[at:], n, t.kv.stride, t.a.Scale)
+		t.capped(st, acc, q, m, at, n)
+	case m.k32 != nil:
+		t.b.set.AttendTileF32(st, acc, q, m.k32[at:], m.v32[at:], n, m.stride, t.a.Scale)
 	default:
-		t.b.set.AttendTile(st, acc, q, t.kv.k16[at:], t.kv.v16[at:], n, t.kv.stride, t.a.Scale)
+		t.b.set.AttendTile(st, acc, q, m.k16[at:], m.v16[at:], n, m.stride, t.a.Scale)
 	}
 }

@@ -1,13 +1,16 @@
 package cpu
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"ragd/inference/cpu/kernel"
 	"ragd/inference/model"
+	"ragd/inference/quant"
 )
 
 // Attention over a paged cache against the plain softmax in float64: grouped heads,
@@ -27,6 +30,65 @@ func TestAttend(t *testing.T) {
 					checkAttend(t, newBackend(t, Config{Threads: 3, Kernels: set, Float32: exact}), a)
 				})
 			}
+		}
+	}
+}
+
+// A cache in q8_0 gives attention over exactly what quant.Encode, ggml's rounding,
+// makes of keys and values.
+func TestAttendQ8(t *testing.T) {
+	for _, set := range kernel.Sets() {
+		for _, a := range []model.Attention{
+			{Heads: 4, KVHeads: 4, HeadDim: 64},
+			{Heads: 6, KVHeads: 2, HeadDim: 32, Window: 21},
+			{Heads: 6, KVHeads: 2, HeadDim: 32, Window: 300},
+			{Heads: 3, KVHeads: 1, HeadDim: 96, SoftCap: 3},
+			{Heads: 60, KVHeads: 1, HeadDim: 32, Window: 1},
+		} {
+			a.Scale = 0.3
+			t.Run(fmt.Sprintf("%s/%+v", set.Name, a), func(t *testing.T) {
+				checkAttend(t, newBackend(t, Config{Threads: 3, Kernels: set, CacheType: quant.Q8_0}), a)
+			})
+		}
+	}
+}
+
+// encoded is what is left of x in a type.
+func encoded(t *testing.T, typ quant.Type, x []float32) []float32 {
+	t.Helper()
+	size, err := typ.RowBytes(len(x))
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored, y := make([]byte, size), make([]float32, len(x))
+	if err := errors.Join(quant.Encode(typ, stored, x), quant.Decode(typ, y, stored)); err != nil {
+		t.Fatal(err)
+	}
+	return y
+}
+
+// Heads that are no whole number of blocks have no q8_0 cache, and there are no caches
+// of other types.
+func TestCacheTypesRefused(t *testing.T) {
+	b := newBackend(t, Config{CacheType: quant.Q8_0})
+	if _, err := b.NewCache(model.CacheShape{Layers: 1, Blocks: 1, KVHeads: 2, HeadDim: 80}); !errors.Is(err, ErrLoad) || !strings.Contains(err.Error(), "80") {
+		t.Errorf("heads of 80: %v", err)
+	}
+	if _, err := New(Config{CacheType: quant.Q4_0}); !errors.Is(err, ErrLoad) || !strings.Contains(err.Error(), "Q4_0") {
+		t.Errorf("a cache in Q4_0: %v", err)
+	}
+}
+
+// The memory of a cache is that of its values by the formula.
+func TestCacheBytes(t *testing.T) {
+	for typ, want := range map[quant.Type]int64{quant.F16: 2 * 32, quant.Q8_0: 34} {
+		b := newBackend(t, Config{CacheType: typ})
+		c, err := b.NewCache(model.CacheShape{Layers: 3, Blocks: 5, KVHeads: 2, HeadDim: 64})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want *= 2 * 3 * 5 * model.BlockTokens * 2 * 64 / 32; c.Bytes() != want {
+			t.Errorf("%s: %d bytes, want %d", typ, c.Bytes(), want)
 		}
 	}
 }
@@ -57,6 +119,10 @@ func checkAttend(t *testing.T, b *Backend, a model.Attention) {
 		dst := b.filled(t, wide, nil)
 		b.Append(c, layer, qt, b.filled(t, narrow, k[at*narrow:(at+n)*narrow]), b.filled(t, narrow, v[at*narrow:(at+n)*narrow]), model.Rotation{Rope: still})
 		b.Attend(dst, qt, c, layer, a)
+		k, v := k, v
+		if b.cacheType == quant.Q8_0 {
+			k, v = encoded(t, quant.Q8_0, k), encoded(t, quant.Q8_0, v)
+		}
 		for i := range n {
 			if i%13 != 0 && i != n-1 {
 				continue
@@ -76,7 +142,7 @@ func checkAttend(t *testing.T, b *Backend, a model.Attention) {
 func compareRow(t *testing.T, b *Backend, a model.Attention, got, q, k, v []float32, from, to int) {
 	t.Helper()
 	bound := 2e-3
-	if b.float32 {
+	if b.float32 || b.cacheType == quant.Q8_0 {
 		bound = 1e-5
 	}
 	narrow := a.KVHeads * a.HeadDim

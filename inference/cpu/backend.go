@@ -11,6 +11,7 @@ import (
 
 	"ragd/inference/cpu/kernel"
 	"ragd/inference/model"
+	"ragd/inference/quant"
 )
 
 // Config tunes a backend.
@@ -30,18 +31,22 @@ type Config struct {
 	// activations, keys and values in float32: slow, large, and the yardstick
 	// for the path in use.
 	Float32 bool
+	// CacheType is how KV caches keep keys and values: quant.F16 or quant.Q8_0. The
+	// zero value stands for F16, or for F32 with Float32.
+	CacheType quant.Type
 }
 
 // Backend is model.Ops on the host. It belongs to one goroutine at a time.
 type Backend struct {
-	set     *kernel.Set
-	float32 bool
-	pool    *Pool
-	ownPool bool
-	seat    *seat
-	step    step
-	tensors []*tensor
-	caches  []*cache
+	set       *kernel.Set
+	float32   bool
+	cacheType quant.Type
+	pool      *Pool
+	ownPool   bool
+	seat      *seat
+	step      step
+	tensors   []*tensor
+	caches    []*cache
 
 	input    input       // the input of products, normalised and quantised
 	hidden   tensor      // as wide as the model: products that are added to it
@@ -66,23 +71,39 @@ func New(cfg Config) (*Backend, error) {
 	if cfg.Kernels == nil {
 		cfg.Kernels = kernel.Best()
 	}
+	cacheType, err := cfg.cacheType()
+	if err != nil {
+		return nil, err
+	}
 	pool := cfg.Pool
 	if pool == nil {
-		var err error
 		if pool, err = NewPool(cfg.Threads); err != nil {
 			return nil, err
 		}
 	}
 	b := &Backend{
-		set:     cfg.Kernels,
-		float32: cfg.Float32,
-		pool:    pool,
-		ownPool: cfg.Pool == nil,
-		seat:    newSeat(pool.turns, cfg.Background),
-		workers: make([]workspace, pool.size),
+		set:       cfg.Kernels,
+		float32:   cfg.Float32,
+		cacheType: cacheType,
+		pool:      pool,
+		ownPool:   cfg.Pool == nil,
+		seat:      newSeat(pool.turns, cfg.Background),
+		workers:   make([]workspace, pool.size),
 	}
 	b.products.b, b.rowTask.b, b.attention.b = b, b, b
 	return b, nil
+}
+
+func (c *Config) cacheType() (quant.Type, error) {
+	switch {
+	case c.CacheType == quant.F16 || c.CacheType == quant.Q8_0:
+		return c.CacheType, nil
+	case c.CacheType != 0:
+		return 0, fmt.Errorf("%w: KV cache of type %s", ErrLoad, c.CacheType)
+	case c.Float32:
+		return quant.F32, nil
+	}
+	return quant.F16, nil
 }
 
 // Name says what computes: the kernel set and the number of threads.
@@ -123,6 +144,7 @@ func (b *Backend) Close() error {
 // workspace is the scratch of one thread.
 type workspace struct {
 	query []float32 // query rows of one attention item
+	wide  kv        // a block of keys and values widened from q8_0
 	part  partial   // over one section
 	total partial   // over all of them
 	_     [64]byte  // keeps the headers of two threads off one cache line

@@ -1,59 +1,80 @@
 package cpu
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"unsafe"
 
+	"ragd/inference/cpu/kernel"
 	"ragd/inference/model"
+	"ragd/inference/quant"
 )
 
 // cache is a paged KV cache. All blocks of one layer and head follow each other,
 // and in a block its BlockTokens keys: a sequence that got its blocks in a row is
 // one run of memory, which the processor fetches ahead. Values lie the same way in
-// their own half.
+// their own half; in q8_0 the codes of keys are followed by their scales, and those of
+// values likewise.
 type cache struct {
 	shape  model.CacheShape
 	memory []byte
 	kv     kv
 }
 
-// kv is keys and values, in half precision or in float32. Both have the same
-// offsets.
+// kv is keys and values, in half precision, in float32 or in q8_0. All have the same
+// offsets; a scale has that of its block's first code over the size of a block.
 type kv struct {
 	k16, v16 []uint16
 	k32, v32 []float32
+	k8, v8   []int8
+	kd, vd   []uint16
 	stride   int // elements from one position to the next
 }
 
-// NewCache reserves the whole cache in one allocation of anonymous memory.
+// NewCache reserves the whole cache in one allocation of anonymous memory, with its
+// pages: the first steps would wait for them otherwise.
 func (b *Backend) NewCache(s model.CacheShape) (model.Cache, error) {
-	size := 2.0 * float64(s.Layers) * float64(s.Blocks) * model.BlockTokens * float64(s.KVHeads) * float64(s.HeadDim) * float64(b.elemBytes())
-	if s.Layers < 1 || s.Blocks < 1 || s.KVHeads < 1 || s.HeadDim < 1 || size > math.MaxInt/2 {
+	values := 2.0 * float64(s.Layers) * float64(s.Blocks) * model.BlockTokens * float64(s.KVHeads) * float64(s.HeadDim)
+	if s.Layers < 1 || s.Blocks < 1 || s.KVHeads < 1 || s.HeadDim < 1 || values > math.MaxInt/8 {
 		return nil, fmt.Errorf("%w: KV cache of %d layers × %d blocks × %d heads × %d", ErrLoad, s.Layers, s.Blocks, s.KVHeads, s.HeadDim)
 	}
-	memory, err := reserve(int(size))
+	size, bytes := b.cacheType.BlockSize(), b.cacheType.BlockBytes()
+	if s.HeadDim%size != 0 {
+		return nil, fmt.Errorf("%w: heads of %d dimensions in a KV cache of type %s (multiples of %d)", ErrLoad, s.HeadDim, b.cacheType, size)
+	}
+	half := int(values) / 2 / size * bytes
+	memory, err := reserve(2 * half)
+	if err == nil {
+		err = b.populate(memory)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: KV cache of %d MiB: %w", ErrLoad, int(size)>>20, err)
+		return nil, errors.Join(fmt.Errorf("%w: KV cache of %d MiB: %w", ErrLoad, 2*half>>20, err), release(memory))
 	}
 	c := &cache{shape: s, memory: memory, kv: kv{stride: s.HeadDim}}
-	n := int(size) / 2 / b.elemBytes()
-	if b.float32 {
-		all := unsafe.Slice((*float32)(unsafe.Pointer(unsafe.SliceData(memory))), 2*n)
-		c.kv.k32, c.kv.v32 = all[:n], all[n:]
-	} else {
-		all := unsafe.Slice((*uint16)(unsafe.Pointer(unsafe.SliceData(memory))), 2*n)
-		c.kv.k16, c.kv.v16 = all[:n], all[n:]
-	}
+	c.kv.lay(b.cacheType, memory[:half], memory[half:])
 	b.caches = append(b.caches, c)
 	return c, nil
 }
 
-func (b *Backend) elemBytes() int {
-	if b.float32 {
-		return 4
+// lay makes memory the keys and values.
+func (m *kv) lay(t quant.Type, keys, values []byte) {
+	switch t {
+	case quant.Q8_0:
+		codes := len(keys) / t.BlockBytes() * t.BlockSize()
+		m.k8, m.v8 = as[int8](keys[:codes]), as[int8](values[:codes])
+		m.kd, m.vd = as[uint16](keys[codes:]), as[uint16](values[codes:])
+	case quant.F32:
+		m.k32, m.v32 = as[float32](keys), as[float32](values)
+	default:
+		m.k16, m.v16 = as[uint16](keys), as[uint16](values)
 	}
-	return 2
+}
+
+// as is memory as elements of T, which it is aligned for.
+func as[T any](memory []byte) []T {
+	p := (*T)(unsafe.Pointer(unsafe.SliceData(memory)))
+	return unsafe.Slice(p, len(memory)/int(unsafe.Sizeof(*p)))
 }
 
 // Bytes is the memory reserved.
@@ -70,15 +91,33 @@ func (c *cache) offset(layer int, block int32, head int) int {
 	return ((layer*c.shape.KVHeads+head)*c.shape.Blocks + int(block)) * model.BlockTokens * c.shape.HeadDim
 }
 
-// put stores the key and value of one position and head.
-func (b *Backend) put(m *kv, at int, k, v []float32) {
-	if b.float32 {
+// put stores keys and values of one position: those of a head, or of all.
+func (m *kv) put(set *kernel.Set, at int, k, v []float32) {
+	switch n := len(k); {
+	case m.k8 != nil:
+		d, blocks := at/kernel.BlockCols, n/kernel.BlockCols
+		set.ToQ8(m.k8[at:at+n], m.kd[d:d+blocks], k)
+		set.ToQ8(m.v8[at:at+n], m.vd[d:d+blocks], v)
+	case m.k32 != nil:
 		copy(m.k32[at:], k)
 		copy(m.v32[at:], v)
-		return
+	default:
+		set.ToF16(m.k16[at:at+n], k)
+		set.ToF16(m.v16[at:at+n], v)
 	}
-	b.set.ToF16(m.k16[at:at+len(k)], k)
-	b.set.ToF16(m.v16[at:at+len(v)], v)
+}
+
+// widen sets the rows [from,to) of m, which is float32, to those of a block of src that
+// begins at an offset in it.
+func (m *kv) widen(set *kernel.Set, src *kv, at, from, to int) {
+	dim := src.stride
+	m.stride = dim
+	m.k32, m.v32 = grow(m.k32, model.BlockTokens*dim), grow(m.v32, model.BlockTokens*dim)
+	lo, hi := at+from*dim, at+to*dim
+	d := src.kd[lo/kernel.BlockCols : hi/kernel.BlockCols]
+	set.FromQ8(m.k32[from*dim:to*dim], src.k8[lo:hi], d)
+	d = src.vd[lo/kernel.BlockCols : hi/kernel.BlockCols]
+	set.FromQ8(m.v32[from*dim:to*dim], src.v8[lo:hi], d)
 }
 
 // appendRows rotates queries and keys and writes keys and values into the cache.
@@ -109,7 +148,7 @@ func (o *appendRows) row(b *Backend, r int) {
 		head := k[h*dim : (h+1)*dim]
 		b.prepareHead(head, &o.rotation.KNorm, turn, r)
 		at := o.cache.offset(o.layer, block, h) + pos%model.BlockTokens*dim
-		b.put(&o.cache.kv, at, head, v[h*dim:(h+1)*dim])
+		o.cache.kv.put(b.set, at, head, v[h*dim:(h+1)*dim])
 	}
 }
 

@@ -59,7 +59,7 @@ func (b *Backend) AttendTexts(dst, q, k, v model.Tensor, a model.Attention) {
 type halfRows struct{ k, v *tensor }
 
 func (o *halfRows) row(b *Backend, r int) {
-	b.put(&b.texts.kv, r*o.k.width, o.k.row(r), o.v.row(r))
+	b.texts.kv.put(b.set, r*o.k.width, o.k.row(r), o.v.row(r))
 }
 
 // ResidualNorm is x = n(x + W·in + b).

@@ -12,6 +12,7 @@ import (
 	"ragd/inference/engine"
 	"ragd/inference/gguf"
 	"ragd/inference/model"
+	"ragd/inference/quant"
 	"ragd/inference/sample"
 	"ragd/inference/tokenizer"
 	"ragd/internal/testenv"
@@ -19,6 +20,12 @@ import (
 
 // smolLM2 starts an engine on the real model with a cache of 4,096 tokens.
 func smolLM2(t testing.TB, cfg engine.Config) (*engine.Engine, tokenizer.Tokenizer) {
+	t.Helper()
+	return smolLM2On(t, cpu.Config{}, cfg)
+}
+
+// smolLM2On is smolLM2 on a backend of one's own.
+func smolLM2On(t testing.TB, host cpu.Config, cfg engine.Config) (*engine.Engine, tokenizer.Tokenizer) {
 	t.Helper()
 	f, err := gguf.Open(testenv.Model(t, "smollm2-135m-instruct"))
 	if err != nil {
@@ -29,7 +36,7 @@ func smolLM2(t testing.TB, cfg engine.Config) (*engine.Engine, tokenizer.Tokeniz
 	if err != nil {
 		t.Fatal(err)
 	}
-	ops, err := cpu.New(cpu.Config{})
+	ops, err := cpu.New(host)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,15 +82,22 @@ func TestSmolLM2Answers(t *testing.T) {
 	}
 }
 
-// On the real model too, neither caches nor pieces nor company change a text.
+// On the real model too, neither caches nor pieces nor company change a text, whatever
+// keys and values are kept as.
 func TestSmolLM2SameTextInCompany(t *testing.T) {
+	for _, cache := range []quant.Type{quant.F16, quant.Q8_0} {
+		t.Run(cache.String(), func(t *testing.T) { sameTextInCompany(t, cpu.Config{CacheType: cache}) })
+	}
+}
+
+func sameTextInCompany(t *testing.T, host cpu.Config) {
 	drawn := sample.Params{Temperature: 0.8, TopP: 0.95, Seed: 11}
 	question := strings.Repeat(evidence, 4) + "Describe the lighthouse."
 	ask := func(t *testing.T, e *engine.Engine, tok tokenizer.Tokenizer, n int) answer {
 		return run(t, e, engine.Request{Tokens: chat(tok, question), MaxTokens: n, Sampling: drawn, IgnoreEOS: true})
 	}
 
-	e, tok := smolLM2(t, engine.Config{})
+	e, tok := smolLM2On(t, host, engine.Config{})
 	alone := ask(t, e, tok, 32)
 	if cached := ask(t, e, tok, 32); !slices.Equal(cached.tokens, alone.tokens) || cached.done.Usage.CachedTokens == 0 {
 		t.Errorf("with %d tokens from the cache %q, without %q", cached.done.Usage.CachedTokens, cached.text, alone.text)
@@ -100,11 +114,11 @@ func TestSmolLM2SameTextInCompany(t *testing.T) {
 		readAll(t, s)
 	}
 
-	small, tok := smolLM2(t, engine.Config{PieceTokens: 19, NoPrefixCache: true})
+	small, tok := smolLM2On(t, host, engine.Config{PieceTokens: 19, NoPrefixCache: true})
 	if got := ask(t, small, tok, 32); !slices.Equal(got.tokens, alone.tokens) {
 		t.Errorf("in small pieces %q, in large ones %q", got.text, alone.text)
 	}
-	none, tok := smolLM2(t, engine.Config{NoKVCache: true})
+	none, tok := smolLM2On(t, host, engine.Config{NoKVCache: true})
 	if got := ask(t, none, tok, 4); !slices.Equal(got.tokens, alone.tokens[:4]) {
 		t.Errorf("without KV cache %q, with it %q", got.text, alone.text)
 	}

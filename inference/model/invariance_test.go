@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -16,13 +17,22 @@ import (
 // of threads, and whatever else is in the batch.
 func TestLogitsDependOnTheSequenceOnly(t *testing.T) {
 	for _, set := range kernel.Sets() {
-		for name, typ := range map[string]quant.Type{"mistral": quant.Q4_1, "gemma3": quant.F32, "qwen2": quant.Q8_0} {
-			t.Run(set.Name+"/"+name, func(t *testing.T) {
-				c := tinyModels[name]
-				c.typ = typ
+		for _, way := range []struct {
+			name       string
+			typ, cache quant.Type
+		}{
+			{"mistral", quant.Q4_1, quant.F16},
+			{"gemma3", quant.F32, quant.F16},
+			{"qwen2", quant.Q8_0, quant.F16},
+			{"gemma3", quant.Q4_1, quant.Q8_0},
+			{"qwen3", quant.Q8_0, quant.Q8_0},
+		} {
+			t.Run(fmt.Sprintf("%s/%s/%s", set.Name, way.name, way.cache), func(t *testing.T) {
+				c := tinyModels[way.name]
+				c.typ = way.typ
 				path := writeTiny(t, c)
-				whole := loadFile(t, path, cpu.Config{Threads: 1, Kernels: set}, 1024)
-				cut := loadFile(t, path, cpu.Config{Threads: 3, Kernels: set}, 1024)
+				whole := loadFile(t, path, cpu.Config{Threads: 1, Kernels: set, CacheType: way.cache}, 1024)
+				cut := loadFile(t, path, cpu.Config{Threads: 3, Kernels: set, CacheType: way.cache}, 1024)
 				rapid.Check(t, func(r *rapid.T) { checkCuts(t, r, whole, cut) })
 			})
 		}
@@ -88,7 +98,13 @@ func rest(m *model.Llama, taken, n int) []int32 {
 
 // A step allocates nothing once the scratch has grown.
 func TestStepsDoNotAllocate(t *testing.T) {
-	m := loadFile(t, writeTiny(t, tinyModels["qwen3"]), cpu.Config{Threads: 2}, 256)
+	for _, cache := range []quant.Type{quant.F16, quant.Q8_0} {
+		stepsDoNotAllocate(t, loadFile(t, writeTiny(t, tinyModels["qwen3"]), cpu.Config{Threads: 2, CacheType: cache}, 256))
+	}
+}
+
+func stepsDoNotAllocate(t *testing.T, m *model.Llama) {
+	t.Helper()
 	prompt := model.Batch{{Tokens: make([]int32, 40), Blocks: table(m, 64), Logits: 1}}
 	step := model.Batch{{Tokens: []int32{7}, Start: 40, Blocks: table(m, 64), Logits: 1}}
 	for _, b := range []model.Batch{prompt, step} {

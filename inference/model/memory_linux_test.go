@@ -10,6 +10,7 @@ import (
 
 	"ragd/inference/cpu"
 	"ragd/inference/model"
+	"ragd/inference/quant"
 	"ragd/internal/testenv"
 )
 
@@ -29,14 +30,23 @@ func residentBytes(t testing.TB) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// What a loaded model takes when its cache is full is what its configuration says,
-// which is what the log and `ragd kv` say: weights, and keys and values of each
-// position, within a twentieth.
+// What a loaded model takes is what its configuration says, which is what the log and
+// `ragd kv` say: weights, and keys and values of each position, within a twentieth. It
+// takes it from the start, and no more once its cache is full.
 func TestMemoryIsWhatIsSaid(t *testing.T) {
+	for _, c := range []struct {
+		cache quant.Type
+		elem  float64
+	}{{quant.F16, 2}, {quant.Q8_0, 34.0 / 32}} {
+		t.Run(c.cache.String(), func(t *testing.T) { checkMemory(t, c.cache, c.elem) })
+	}
+}
+
+func checkMemory(t *testing.T, cache quant.Type, elem float64) {
 	const positions, piece = 4096, 64
 	path := testenv.Model(t, smolLM2)
 	before := residentBytes(t)
-	m := loadFile(t, path, cpu.Config{}, positions)
+	m := loadFile(t, path, cpu.Config{CacheType: cache}, positions)
 	loaded := residentBytes(t) - before
 	tokens := make([]int32, piece)
 	for i := range tokens {
@@ -49,10 +59,11 @@ func TestMemoryIsWhatIsSaid(t *testing.T) {
 		}
 	}
 	used := residentBytes(t) - before
-	weights := m.Config().Weights
-	said := weights + int64(m.Config().KVBytesPerToken(2)*positions)
-	t.Logf("loaded: %d bytes for %d of weights; with a full cache: %d for %d", loaded, weights, used, said)
-	if got := float64(used) / float64(said); math.Abs(got-1) > 0.05 {
-		t.Errorf("weights and cache take %.3f times what is said", got)
+	said := m.Config().Weights + int64(m.Config().KVBytesPerToken(elem)*positions)
+	t.Logf("%d bytes are said; loaded: %d; with a full cache: %d", said, loaded, used)
+	for _, got := range []int64{loaded, used} {
+		if ratio := float64(got) / float64(said); math.Abs(ratio-1) > 0.05 {
+			t.Errorf("weights and cache take %.3f times what is said", ratio)
+		}
 	}
 }

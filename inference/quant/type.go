@@ -99,6 +99,16 @@ func (t Type) BlockBytes() int {
 	return l.size
 }
 
+// ValueBytes is the number of bytes a value takes, its share of the scales included: 2
+// for F16, 34/32 for Q8_0; 0 for an unknown type.
+func (t Type) ValueBytes() float64 {
+	l, ok := t.layout()
+	if !ok {
+		return 0
+	}
+	return float64(l.size) / float64(l.values)
+}
+
 // RowBytes is the number of bytes that a row of cols values takes. It fails
 // with ErrType for an unknown type and with ErrLength when cols is negative,
 // no multiple of the block size or too large to address.

@@ -6,6 +6,7 @@ import (
 
 	"ragd/inference/cpu"
 	"ragd/inference/model"
+	"ragd/inference/quant"
 	"ragd/internal/answer"
 	"ragd/internal/config"
 )
@@ -58,23 +59,25 @@ func urgency(ops model.Ops) func(urgent bool) {
 	return func(urgent bool) { b.SetBackground(!urgent) }
 }
 
-// cacheOptions are the bytes of an element of the KV cache and the blocks of it that host
-// memory has room for besides: what the settings say and the backend can do.
-func (a *App) cacheOptions(ops model.Ops) (elem float64, slots int, err error) {
+// offloadSlots are the blocks of KV cache that host memory has room for besides: what the
+// settings say and the backend can do.
+func (a *App) offloadSlots(ops model.Ops) int {
 	i := a.cfg.Inference
-	_, device := ops.(model.OffloadOps)
-	elem = 2
-	if i.KVCacheType == config.CacheQ8 {
-		if !device {
-			return 0, 0, fmt.Errorf("inference.kv_cache_type is %s, which is for GPUs: %s keeps its cache in %s", i.KVCacheType, ops.Name(), config.CacheF16)
+	if _, device := ops.(model.OffloadOps); !device {
+		if i.KVOffloadTokens > 0 {
+			a.log.Info("inference.kv_offload_tokens is for GPUs", "backend", ops.Name())
 		}
-		elem = 34.0 / 32
+		return 0
 	}
-	if i.KVOffloadTokens > 0 && !device {
-		a.log.Info("inference.kv_offload_tokens is for GPUs", "backend", ops.Name())
-		return elem, 0, nil
+	return (i.KVOffloadTokens + model.BlockTokens - 1) / model.BlockTokens
+}
+
+// CacheType is how the settings have keys and values kept, on every backend.
+func CacheType(i config.Inference) quant.Type {
+	if i.KVCacheType == config.CacheQ8 {
+		return quant.Q8_0
 	}
-	return elem, (i.KVOffloadTokens + model.BlockTokens - 1) / model.BlockTokens, nil
+	return quant.F16
 }
 
 // deviceLost ends Serve: the models lived on the device, and a new process loads them

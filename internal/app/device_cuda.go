@@ -10,7 +10,6 @@ import (
 	"ragd/inference/cuda"
 	"ragd/inference/cuda/cudrv"
 	"ragd/inference/model"
-	"ragd/inference/quant"
 	"ragd/internal/config"
 )
 
@@ -18,11 +17,7 @@ import (
 // the first.
 func openDevice(i config.Inference, lost func(error)) (model.Ops, error) {
 	n, _ := i.DeviceNumber()
-	cfg := cuda.Config{Library: i.CUDALibrary, Device: n, Lost: lost}
-	if i.KVCacheType == config.CacheQ8 {
-		cfg.CacheType = quant.Q8_0
-	}
-	b, err := cuda.New(cfg)
+	b, err := cuda.New(cuda.Config{Library: i.CUDALibrary, Device: n, CacheType: CacheType(i), Lost: lost})
 	if err != nil {
 		return nil, err
 	}

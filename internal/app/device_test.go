@@ -1,26 +1,33 @@
 package app
 
 import (
-	"log/slog"
+	"fmt"
 	"strings"
 	"testing"
 
 	"ragd/internal/config"
 )
 
-// A cache type that only devices have is refused on the CPU at start, by its setting's
-// name.
-func TestCacheTypeOfDevicesOnTheCPU(t *testing.T) {
+// The CPU keeps keys and values in q8_0 as devices do: questions are answered the same
+// when their prefix is cached, and the log says what the cache takes.
+func TestAskWithAQ8Cache(t *testing.T) {
 	cfg := settings(t)
 	cfg.Inference.Device, cfg.Inference.KVCacheType = config.DeviceCPU, config.CacheQ8
-	a, err := Open(t.Context(), cfg, Options{Version: "test", Log: slog.New(slog.DiscardHandler)})
-	if err == nil {
-		a.Close()
-		t.Fatal("it started")
+	l := start(t, cfg)
+	const perToken = 30 * 3 * 64 * 2 * 34 / 32 // SmolLM2-135M
+	if want := fmt.Sprintf(`"kv_cache_type":"q8_0","kv_bytes_per_token":%d,"kv_bytes":%d`, perToken, perToken*cfg.Inference.KVCacheTokens); !strings.Contains(l.log.text(), want) {
+		t.Errorf("the log lacks %s: %s", want, l.log.text())
 	}
-	if !strings.Contains(err.Error(), "inference.kv_cache_type is q8_0") {
-		t.Errorf("the error is %v", err)
+	dir := write(t, map[string]string{"ferry.md": "# The ferry\n\nThe last ferry to the island leaves at nine in the evening from pier four.\n"})
+	if r := l.ingest(t, "harbour", false, dir); r.Indexed != 1 {
+		t.Fatalf("%+v", r)
 	}
+	req := body{"question": "When does the last ferry leave?", "collection": "harbour", "answer_mode": "generate", "budget": body{"answer_tokens": 16}}
+	cold, warm := l.asked(t, req), l.asked(t, req)
+	if cold.Answer == "" || warm.Answer != cold.Answer || warm.Usage.CachedTokens <= cold.Usage.CachedTokens {
+		t.Errorf("cold %q with %d tokens cached, warm %q with %d", cold.Answer, cold.Usage.CachedTokens, warm.Answer, warm.Usage.CachedTokens)
+	}
+	checkTokens(t, warm)
 }
 
 // Who asks for a device by a wrong name, or where there is none, is told so.

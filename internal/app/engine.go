@@ -165,23 +165,21 @@ func chatModel(f *gguf.File, path string) (*answerModel, tokenizer.Tokenizer, er
 }
 
 func (a *App) startEngine(ctx context.Context, f *gguf.File, tok tokenizer.Tokenizer) (*engine.Engine, model.Config, error) {
-	ops, err := a.newBackend(cpu.Config{Pool: a.threads})
+	i := a.cfg.Inference
+	cache := CacheType(i)
+	ops, err := a.newBackend(cpu.Config{Pool: a.threads, CacheType: cache})
 	if err != nil {
 		return nil, model.Config{}, err
 	}
-	blocks := (a.cfg.Inference.KVCacheTokens + model.BlockTokens - 1) / model.BlockTokens
-	elem, slots, err := a.cacheOptions(ops)
-	if err != nil {
-		return nil, model.Config{}, errors.Join(err, ops.Close())
-	}
-	dec, err := model.LoadDecoder(ctx, f, ops, model.LoadConfig{Blocks: blocks, Slots: slots})
+	blocks := (i.KVCacheTokens + model.BlockTokens - 1) / model.BlockTokens
+	dec, err := model.LoadDecoder(ctx, f, ops, model.LoadConfig{Blocks: blocks, Slots: a.offloadSlots(ops)})
 	if err != nil {
 		return nil, model.Config{}, errors.Join(err, ops.Close())
 	}
 	c := dec.Config()
+	perToken := c.KVBytesPerToken(cache.ValueBytes())
 	a.log.Info("answer model is loaded", "model", c.Name, "backend", ops.Name(), "weights_bytes", c.Weights,
-		"kv_bytes_per_token", c.KVBytesPerToken(elem), "kv_bytes", c.KVBytesPerToken(elem)*float64(blocks*model.BlockTokens))
-	i := a.cfg.Inference
+		"kv_cache_type", i.KVCacheType, "kv_bytes_per_token", perToken, "kv_bytes", perToken*float64(blocks*model.BlockTokens))
 	e, err := engine.New(dec, tok, engine.Config{
 		MaxRunning: i.MaxRunning, MaxQueue: i.MaxQueue, StepTokens: i.StepTokens, PieceTokens: i.PieceTokens,
 		NoPrefixCache: i.NoPrefixCache, NoKVCache: i.NoKVCache, NoLookup: i.NoLookup,

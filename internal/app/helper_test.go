@@ -37,12 +37,17 @@ func (b *logBuffer) Write(p []byte) (int, error) {
 	return b.buf.Write(p)
 }
 
-// rows returns the rows "query" of the log that ended in an outcome.
-func (b *logBuffer) rows(outcome string) []map[string]any {
+// text is the log so far.
+func (b *logBuffer) text() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// rows returns the rows "query" of the log that ended in an outcome.
+func (b *logBuffer) rows(outcome string) []map[string]any {
 	var out []map[string]any
-	for line := range strings.Lines(b.buf.String()) {
+	for line := range strings.Lines(b.text()) {
 		var row map[string]any
 		if json.Unmarshal([]byte(line), &row) == nil && row["msg"] == "query" && row["outcome"] == outcome {
 			out = append(out, row)

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"ragd/inference/cpu"
 	"ragd/inference/engine"
 	"ragd/inference/gguf"
 	"ragd/inference/model"
+	"ragd/inference/quant"
 	"ragd/inference/tokenizer"
 )
 
@@ -16,6 +18,8 @@ import (
 type EngineConfig struct {
 	Model   string // the GGUF file
 	Threads int    // 0: all
+	// CacheType is how the CPU keeps keys and values; the zero value stands for f16.
+	CacheType quant.Type
 	// Backend makes what computes; nil for the CPU. Shares of the machine's peak are
 	// given for the CPU only.
 	Backend func() (model.Ops, error)
@@ -26,6 +30,13 @@ type EngineConfig struct {
 	Commit  string
 	// Progress is told what runs; it must not be nil.
 	Progress func(string)
+}
+
+func (c *EngineConfig) cacheType() quant.Type {
+	if c.CacheType == 0 {
+		return quant.F16
+	}
+	return c.CacheType
 }
 
 // cacheTokens is how much cache the engine gets: the deepest test beside the others.
@@ -51,6 +62,9 @@ func RunEngine(ctx context.Context, cfg EngineConfig) (Report, error) {
 	}
 	machine.Device = b.device
 	report := Report{Commit: cfg.Commit, Machine: machine}
+	if typ := cfg.cacheType(); b.device == "" && typ != quant.F16 {
+		report.CacheType = strings.ToLower(typ.String())
+	}
 	for _, name := range cfg.Tests {
 		t, err := b.test(ctx, name)
 		if errors.Is(err, errTooDeep) {
@@ -126,7 +140,7 @@ func openEngine(ctx context.Context, cfg EngineConfig) (*engineBench, error) {
 
 func (b *engineBench) backend() (model.Ops, error) {
 	if b.cfg.Backend == nil {
-		return cpu.New(cpu.Config{Threads: b.cfg.Threads})
+		return cpu.New(cpu.Config{Threads: b.cfg.Threads, CacheType: b.cfg.CacheType})
 	}
 	ops, err := b.cfg.Backend()
 	if err == nil {
@@ -194,16 +208,13 @@ func (b *engineBench) shape(ctx context.Context, name string, s shape) (Test, er
 	return p.test(name, "tok/s"), nil
 }
 
-// f16Bytes is the size of a cached element.
-const f16Bytes = 2
-
 // ofPeak is the share of the machine's memory speed that decoding at a speed
 // takes, or of its arithmetic for prompts.
 func (b *engineBench) ofPeak(s shape, speed float64, m Machine) float64 {
 	c := b.model
 	if s.generate > 0 {
 		seen := float64(s.depth) + float64(s.generate)/2
-		bytes := float64(c.Weights) + seen*c.KVBytesPerToken(f16Bytes)
+		bytes := float64(c.Weights) + seen*c.KVBytesPerToken(b.cfg.cacheType().ValueBytes())
 		return speed * bytes / (m.GBs * 1e9)
 	}
 	heads := c.Heads * c.HeadDim

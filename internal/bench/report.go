@@ -13,7 +13,9 @@ import (
 type Report struct {
 	Commit  string  `json:"commit"`
 	Machine Machine `json:"machine"`
-	Tests   []Test  `json:"tests"`
+	// CacheType is how keys and values were kept on the CPU, where that was not f16.
+	CacheType string `json:"kv_cache_type,omitempty"`
+	Tests     []Test `json:"tests"`
 }
 
 // Machine is what was measured on, and what it can do at the most.

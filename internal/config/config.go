@@ -72,8 +72,8 @@ type Inference struct {
 	// KVCacheTokens is how many tokens of KV cache are reserved at start, for
 	// all running answers together.
 	KVCacheTokens int `koanf:"kv_cache_tokens"`
-	// KVCacheType is what keys and values are kept as: CacheF16, or on a device CacheQ8,
-	// about half of it.
+	// KVCacheType is what keys and values are kept as: CacheF16, or CacheQ8 in 17/32 of
+	// its memory.
 	KVCacheType string `koanf:"kv_cache_type"`
 	// KVOffloadTokens is how many tokens of prefixes that had to leave a device's cache
 	// are kept in pinned host memory; 0 for none. The CPU has no use for it.

@@ -12,6 +12,8 @@ func avx2() *Set {
 		AxpyF16:       avx2AxpyHalf,
 		ToF16:         avx2Narrow,
 		FromF16:       avx2Widen,
+		ToQ8:          avx2NarrowQ8,
+		FromQ8:        avx2WidenQ8,
 		AttendBlock:   avx2AttendBlock,
 		AttendTile:    avx2AttendTile,
 		AttendTileF32: avx2AttendTileF32,
@@ -78,4 +80,18 @@ func avx2QuantizeRow(a *Acts, row int, x []float32) {
 	}
 	_ = x[a.Cols-1]
 	avx2Quantize(&a.Q[row*a.Cols], &a.D[row*blocks], &a.S[row*blocks], &a.O[row*blocks], &x[0], blocks)
+}
+
+func avx2NarrowQ8(q []int8, d []uint16, x []float32) {
+	if n := len(d); n > 0 {
+		_, _ = q[n*BlockCols-1], x[n*BlockCols-1]
+		avx2ToQ8(&q[0], &d[0], &x[0], n)
+	}
+}
+
+func avx2WidenQ8(dst []float32, q []int8, d []uint16) {
+	if n := len(d); n > 0 {
+		_, _ = q[n*BlockCols-1], dst[n*BlockCols-1]
+		avx2FromQ8(&dst[0], &q[0], &d[0], n)
+	}
 }

@@ -46,6 +46,12 @@ type Set struct {
 	// ToF16 and FromF16 convert, rounding to nearest even.
 	ToF16   func(dst []uint16, src []float32)
 	FromF16 func(dst []float32, src []uint16)
+	// ToQ8 and FromQ8 convert to and from ggml's q8_0, codes and scales (IEEE half)
+	// apart: len(d) blocks of BlockCols values. ToQ8 rounds halves away from zero, as
+	// ggml does; a block with an infinity or NaN gets such a scale. What FromQ8
+	// writes is exact.
+	ToQ8   func(q []int8, d []uint16, x []float32)
+	FromQ8 func(dst []float32, q []int8, d []uint16)
 
 	// AttendBlock is the inner step of attention for one query row over n (1 to
 	// 16) cached rows of one block: given scores s = scale·q·k_j it updates the

@@ -14,6 +14,8 @@ func Portable() *Set {
 		AxpyF16:       portableAxpyF16,
 		ToF16:         portableToF16,
 		FromF16:       portableFromF16,
+		ToQ8:          portableToQ8,
+		FromQ8:        portableFromQ8,
 		AttendBlock:   portableAttendBlock,
 		AttendTile:    portableAttendTile,
 		AttendTileF32: portableAttendTileF32,

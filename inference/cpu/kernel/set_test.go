@@ -49,6 +49,8 @@ func TestNoAllocation(t *testing.T) {
 			s.RopePairs(x, y, z)
 			s.SiLUMul(y, x, z)
 			s.ToF16(k[:n], x)
+			s.ToQ8(a.Q[:n], v[:n/BlockCols], x)
+			s.FromQ8(y, a.Q[:n], v[:n/BlockCols])
 		})
 		if allocs != 0 {
 			t.Errorf("%s: %g allocations", s.Name, allocs)

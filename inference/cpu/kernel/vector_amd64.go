@@ -88,3 +88,13 @@ func avx2RopeHalves(x []float32, cos []float32, sin []float32)
 //
 //go:noescape
 func avx2Quantize(q *int8, d *float32, s *float32, o *int32, x *float32, blocks int)
+
+// avx2ToQ8 quantises blocks of 32 values.
+//
+//go:noescape
+func avx2ToQ8(q *int8, d *uint16, x *float32, blocks int)
+
+// avx2FromQ8 widens blocks of 32 values.
+//
+//go:noescape
+func avx2FromQ8(dst *float32, q *int8, d *uint16, blocks int)

@@ -172,6 +172,16 @@ DATA magnitude<>+24(SB)/4, $0x7fffffff
 DATA magnitude<>+28(SB)/4, $0x7fffffff
 GLOBL magnitude<>(SB), RODATA|NOPTR, $32
 
+DATA packOrder<>+0(SB)/4, $0x00000000
+DATA packOrder<>+4(SB)/4, $0x00000004
+DATA packOrder<>+8(SB)/4, $0x00000001
+DATA packOrder<>+12(SB)/4, $0x00000005
+DATA packOrder<>+16(SB)/4, $0x00000002
+DATA packOrder<>+20(SB)/4, $0x00000006
+DATA packOrder<>+24(SB)/4, $0x00000003
+DATA packOrder<>+28(SB)/4, $0x00000007
+GLOBL packOrder<>(SB), RODATA|NOPTR, $32
+
 // func avx2Dot(a []float32, b []float32) float32
 // Requires: AVX, FMA3
 TEXT ·avx2Dot(SB), $0-52
@@ -1331,16 +1341,6 @@ halvesEnd:
 	VZEROUPPER
 	RET
 
-DATA packOrder<>+0(SB)/4, $0x00000000
-DATA packOrder<>+4(SB)/4, $0x00000004
-DATA packOrder<>+8(SB)/4, $0x00000001
-DATA packOrder<>+12(SB)/4, $0x00000005
-DATA packOrder<>+16(SB)/4, $0x00000002
-DATA packOrder<>+20(SB)/4, $0x00000006
-DATA packOrder<>+24(SB)/4, $0x00000003
-DATA packOrder<>+28(SB)/4, $0x00000007
-GLOBL packOrder<>(SB), RODATA|NOPTR, $32
-
 DATA quantTop<>+0(SB)/4, $0x42fe0000
 DATA quantTop<>+4(SB)/4, $0x42fe0000
 DATA quantTop<>+8(SB)/4, $0x42fe0000
@@ -1447,6 +1447,169 @@ block:
 	ADDQ         $0x04, BX
 	ADDQ         $0x00000080, SI
 	DECQ         DI
+	JNZ          block
+	VZEROUPPER
+	RET
+
+DATA q8Top<>+0(SB)/4, $0x42fe0000
+DATA q8Top<>+4(SB)/4, $0x42fe0000
+DATA q8Top<>+8(SB)/4, $0x42fe0000
+DATA q8Top<>+12(SB)/4, $0x42fe0000
+DATA q8Top<>+16(SB)/4, $0x42fe0000
+DATA q8Top<>+20(SB)/4, $0x42fe0000
+DATA q8Top<>+24(SB)/4, $0x42fe0000
+DATA q8Top<>+28(SB)/4, $0x42fe0000
+GLOBL q8Top<>(SB), RODATA|NOPTR, $32
+
+DATA q8Least<>+0(SB)/4, $0x0d800000
+DATA q8Least<>+4(SB)/4, $0x0d800000
+DATA q8Least<>+8(SB)/4, $0x0d800000
+DATA q8Least<>+12(SB)/4, $0x0d800000
+DATA q8Least<>+16(SB)/4, $0x0d800000
+DATA q8Least<>+20(SB)/4, $0x0d800000
+DATA q8Least<>+24(SB)/4, $0x0d800000
+DATA q8Least<>+28(SB)/4, $0x0d800000
+GLOBL q8Least<>(SB), RODATA|NOPTR, $32
+
+DATA q8Finite<>+0(SB)/4, $0x7f7fffff
+DATA q8Finite<>+4(SB)/4, $0x7f7fffff
+DATA q8Finite<>+8(SB)/4, $0x7f7fffff
+DATA q8Finite<>+12(SB)/4, $0x7f7fffff
+DATA q8Finite<>+16(SB)/4, $0x7f7fffff
+DATA q8Finite<>+20(SB)/4, $0x7f7fffff
+DATA q8Finite<>+24(SB)/4, $0x7f7fffff
+DATA q8Finite<>+28(SB)/4, $0x7f7fffff
+GLOBL q8Finite<>(SB), RODATA|NOPTR, $32
+
+DATA q8One<>+0(SB)/4, $0x3f800000
+DATA q8One<>+4(SB)/4, $0x3f800000
+DATA q8One<>+8(SB)/4, $0x3f800000
+DATA q8One<>+12(SB)/4, $0x3f800000
+DATA q8One<>+16(SB)/4, $0x3f800000
+DATA q8One<>+20(SB)/4, $0x3f800000
+DATA q8One<>+24(SB)/4, $0x3f800000
+DATA q8One<>+28(SB)/4, $0x3f800000
+GLOBL q8One<>(SB), RODATA|NOPTR, $32
+
+DATA q8Half<>+0(SB)/4, $0x3effffff
+DATA q8Half<>+4(SB)/4, $0x3effffff
+DATA q8Half<>+8(SB)/4, $0x3effffff
+DATA q8Half<>+12(SB)/4, $0x3effffff
+DATA q8Half<>+16(SB)/4, $0x3effffff
+DATA q8Half<>+20(SB)/4, $0x3effffff
+DATA q8Half<>+24(SB)/4, $0x3effffff
+DATA q8Half<>+28(SB)/4, $0x3effffff
+GLOBL q8Half<>(SB), RODATA|NOPTR, $32
+
+// func avx2ToQ8(q *int8, d *uint16, x *float32, blocks int)
+// Requires: AVX, AVX2, F16C
+TEXT ·avx2ToQ8(SB), $0-32
+	MOVQ    q+0(FP), AX
+	MOVQ    d+8(FP), CX
+	MOVQ    x+16(FP), DX
+	MOVQ    blocks+24(FP), BX
+	VMOVUPS magnitude<>+0(SB), Y0
+	VMOVDQU packOrder<>+0(SB), Y1
+
+block:
+	VMOVUPS    (DX), Y2
+	VMOVUPS    32(DX), Y3
+	VMOVUPS    64(DX), Y4
+	VMOVUPS    96(DX), Y5
+	VPAND      Y0, Y2, Y6
+	VPAND      Y0, Y3, Y7
+	VPAND      Y0, Y4, Y8
+	VPAND      Y0, Y5, Y9
+	VPMAXSD    Y7, Y6, Y6
+	VPMAXSD    Y9, Y8, Y8
+	VPMAXSD    Y8, Y6, Y6
+	VPERM2F128 $0x01, Y6, Y6, Y7
+	VPMAXSD    Y7, Y6, Y6
+	VPSHUFD    $0x4e, Y6, Y7
+	VPMAXSD    Y7, Y6, Y6
+	VPSHUFD    $0xb1, Y6, Y7
+	VPMAXSD    Y7, Y6, Y6
+	VCMPPS     $0x1e, q8Least<>+0(SB), Y6, Y7
+	VCMPPS     $0x12, q8Finite<>+0(SB), Y6, Y8
+	VANDPS     Y8, Y7, Y7
+	VDIVPS     q8Top<>+0(SB), Y6, Y6
+	VMOVUPS    q8One<>+0(SB), Y8
+	VDIVPS     Y6, Y8, Y8
+	VANDPS     Y7, Y8, Y8
+	VCVTPS2PH  $0x00, Y6, X6
+	VPEXTRW    $0x00, X6, (CX)
+	VMULPS     Y8, Y2, Y2
+	VMOVUPS    magnitude<>+0(SB), Y6
+	VANDNPS    Y2, Y6, Y6
+	VORPS      q8Half<>+0(SB), Y6, Y6
+	VADDPS     Y6, Y2, Y2
+	VCVTTPS2DQ Y2, Y2
+	VPAND      Y7, Y2, Y2
+	VMULPS     Y8, Y3, Y3
+	VMOVUPS    magnitude<>+0(SB), Y6
+	VANDNPS    Y3, Y6, Y6
+	VORPS      q8Half<>+0(SB), Y6, Y6
+	VADDPS     Y6, Y3, Y3
+	VCVTTPS2DQ Y3, Y3
+	VPAND      Y7, Y3, Y3
+	VMULPS     Y8, Y4, Y4
+	VMOVUPS    magnitude<>+0(SB), Y6
+	VANDNPS    Y4, Y6, Y6
+	VORPS      q8Half<>+0(SB), Y6, Y6
+	VADDPS     Y6, Y4, Y4
+	VCVTTPS2DQ Y4, Y4
+	VPAND      Y7, Y4, Y4
+	VMULPS     Y8, Y5, Y5
+	VMOVUPS    magnitude<>+0(SB), Y6
+	VANDNPS    Y5, Y6, Y6
+	VORPS      q8Half<>+0(SB), Y6, Y6
+	VADDPS     Y6, Y5, Y5
+	VCVTTPS2DQ Y5, Y5
+	VPAND      Y7, Y5, Y5
+	VPACKSSDW  Y3, Y2, Y2
+	VPACKSSDW  Y5, Y4, Y4
+	VPACKSSWB  Y4, Y2, Y2
+	VPERMD     Y2, Y1, Y2
+	VMOVDQU    Y2, (AX)
+	ADDQ       $0x20, AX
+	ADDQ       $0x02, CX
+	ADDQ       $0x00000080, DX
+	DECQ       BX
+	JNZ        block
+	VZEROUPPER
+	RET
+
+// func avx2FromQ8(dst *float32, q *int8, d *uint16, blocks int)
+// Requires: AVX, AVX2, F16C
+TEXT ·avx2FromQ8(SB), $0-32
+	MOVQ dst+0(FP), AX
+	MOVQ q+8(FP), CX
+	MOVQ d+16(FP), DX
+	MOVQ blocks+24(FP), BX
+
+block:
+	VPBROADCASTW (DX), X0
+	VCVTPH2PS    X0, Y0
+	VPMOVSXBD    (CX), Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, (AX)
+	VPMOVSXBD    8(CX), Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 32(AX)
+	VPMOVSXBD    16(CX), Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 64(AX)
+	VPMOVSXBD    24(CX), Y1
+	VCVTDQ2PS    Y1, Y1
+	VMULPS       Y0, Y1, Y1
+	VMOVUPS      Y1, 96(AX)
+	ADDQ         $0x00000080, AX
+	ADDQ         $0x20, CX
+	ADDQ         $0x02, DX
+	DECQ         BX
 	JNZ          block
 	VZEROUPPER
 	RET

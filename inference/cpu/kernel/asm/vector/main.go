@@ -1,5 +1,5 @@
 // Command vector generates the AVX2 kernels over float vectors and the
-// quantisation of activations of the kernel package.
+// quantisation of activations, keys and values of the kernel package.
 package main
 
 import (
@@ -11,14 +11,15 @@ import (
 
 // emitter holds the constants of the file.
 type emitter struct {
-	exp  *emit.Exp
-	loop *emit.Loop
-	abs  Mem // all bits but the sign
+	exp   *emit.Exp
+	loop  *emit.Loop
+	abs   Mem // all bits but the sign
+	order Mem // see newOrder
 }
 
 func main() {
 	ConstraintExpr("amd64")
-	e := &emitter{exp: emit.NewExp(), loop: emit.NewLoop(), abs: emit.Fill32("magnitude", 0x7fffffff)}
+	e := &emitter{exp: emit.NewExp(), loop: emit.NewLoop(), abs: emit.Fill32("magnitude", 0x7fffffff), order: newOrder()}
 	e.basic()
 	e.halves()
 	e.norms()
@@ -27,5 +28,7 @@ func main() {
 	e.gelu()
 	e.rope()
 	e.quantize()
+	e.toQ8()
+	e.fromQ8()
 	Generate()
 }

@@ -12,10 +12,6 @@ import (
 
 // quantize emits portableQuantize of the kernel package, bit for bit.
 func (e *emitter) quantize() {
-	order := GLOBL("packOrder", 8|16) // undoes the lane order of two packs
-	for i, v := range []uint32{0, 4, 1, 5, 2, 6, 3, 7} {
-		DATA(4*i, U32(v))
-	}
 	top := emit.FillF32("quantTop", 127)
 	least := emit.FillF32("quantLeast", 127/math.MaxFloat32)
 	finite := emit.FillF32("quantFinite", math.MaxFloat32)
@@ -25,7 +21,7 @@ func (e *emitter) quantize() {
 	x, n := emit.Ptr("x"), emit.Ptr("blocks")
 	magnitude, shuffle := YMM(), YMM()
 	VMOVUPS(e.abs, magnitude)
-	VMOVDQU(order, shuffle)
+	VMOVDQU(e.order, shuffle)
 	Label("block")
 	v := emit.YMMs(4)
 	for i := range v {
@@ -58,10 +54,7 @@ func (e *emitter) quantize() {
 	VPSUBD(sum, real, sum)
 	VMOVD(sum, emit.At(o))
 
-	VPACKSSDW(v[1], v[0], v[0])
-	VPACKSSDW(v[3], v[2], v[2])
-	VPACKSSWB(v[2], v[0], v[0])
-	VPERMD(v[0], shuffle, v[0])
+	pack(v, shuffle)
 	VMOVDQU(v[0], emit.At(q))
 	ADDQ(Imm(32), q)
 	ADDQ(Imm(4), d)
@@ -71,6 +64,23 @@ func (e *emitter) quantize() {
 	DECQ(n)
 	JNZ(LabelRef("block"))
 	emit.End()
+}
+
+// newOrder declares what undoes the lane order of two packs.
+func newOrder() Mem {
+	order := GLOBL("packOrder", 8|16)
+	for i, v := range []uint32{0, 4, 1, 5, 2, 6, 3, 7} {
+		DATA(4*i, U32(v))
+	}
+	return order
+}
+
+// pack leaves the 32 words of v as bytes in v[0].
+func pack(v []reg.VecVirtual, shuffle reg.VecVirtual) {
+	VPACKSSDW(v[1], v[0], v[0])
+	VPACKSSDW(v[3], v[2], v[2])
+	VPACKSSWB(v[2], v[0], v[0])
+	VPERMD(v[0], shuffle, v[0])
 }
 
 // largest is the largest magnitude in every lane. Magnitudes compare as
