@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -137,7 +138,8 @@ func widestGap(t *testing.T, running, until *engine.Stream) (widest time.Duratio
 // says nothing now, and prompts must not be left at one row a step for good.
 func TestPromptsGetOnWhenTheMachineSlows(t *testing.T) {
 	dec := enginetest.NewDecoder(256, 4096)
-	slow := time.Duration(1)
+	var slow atomic.Int64
+	slow.Store(1)
 	dec.Before = func(b model.Batch) error {
 		wait := stepTime
 		for _, p := range b {
@@ -145,7 +147,7 @@ func TestPromptsGetOnWhenTheMachineSlows(t *testing.T) {
 				wait += time.Duration(len(p.Tokens)) * rowTime
 			}
 		}
-		time.Sleep(slow * wait)
+		time.Sleep(time.Duration(slow.Load()) * wait)
 		return nil
 	}
 	inBubble(t, engine.Config{}, dec, func(t *testing.T, e *engine.Engine) {
@@ -153,7 +155,7 @@ func TestPromptsGetOnWhenTheMachineSlows(t *testing.T) {
 		for e.Stats().DecodeStep == 0 {
 			time.Sleep(stepTime)
 		}
-		slow = 10
+		slow.Store(10)
 		before := e.Stats().Steps
 		run(t, e, request(strings.Repeat("z", 1000), 1))
 		// At 11 rows a step, as at any speed, 91 steps; at one row, 1000.
