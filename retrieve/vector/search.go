@@ -160,8 +160,13 @@ func query(ctx context.Context, tx pgx.Tx, sql string, parts []part, where filte
 	})
 }
 
+// leastWalk is the least number of matches that a walk takes from the index. A
+// filtered walk meets its matches in about the right order only, so the first one
+// is not always the nearest.
+const leastWalk = 40
+
 func queryArgs(parts []part, where filter.Filter, q retrieve.Query) pgx.NamedArgs {
-	args := pgx.NamedArgs{"question": pgvector.NewHalfVector(q.Vector), "collections": collections(parts), "limit": q.Limit}
+	args := pgx.NamedArgs{"question": pgvector.NewHalfVector(q.Vector), "collections": collections(parts), "limit": q.Limit, "walk": max(q.Limit, leastWalk)}
 	maps.Copy(args, where.Args)
 	return args
 }
@@ -196,6 +201,6 @@ func indexSQL(p part, where filter.Filter) string {
 			SELECT v.chunk_id, v.embedding::halfvec(%[1]d) <=> @question::halfvec(%[1]d) AS distance
 			FROM ragd.vectors v %[2]s
 			ORDER BY v.embedding::halfvec(%[1]d) <=> @question::halfvec(%[1]d)
-			LIMIT @limit)
-		SELECT chunk_id, distance FROM near ORDER BY distance + 0, chunk_id`, p.dim, source(condition, where))
+			LIMIT @walk)
+		SELECT chunk_id, distance FROM near ORDER BY distance + 0, chunk_id LIMIT @limit`, p.dim, source(condition, where))
 }
