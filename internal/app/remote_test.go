@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -98,8 +99,8 @@ func TestRemoteLedgers(t *testing.T) {
 }
 
 func TestRemoteFailures(t *testing.T) {
-	var say func(w http.ResponseWriter, r *http.Request)
-	p := newPeer(t, func(w http.ResponseWriter, r *http.Request) { say(w, r) })
+	var say atomic.Pointer[func(w http.ResponseWriter, r *http.Request)]
+	p := newPeer(t, func(w http.ResponseWriter, r *http.Request) { (*say.Load())(w, r) })
 	l := front(t, p.URL, "")
 	ask := body{"question": "What is the signal code?", "collection": l.notes(t)}
 	status := func(code int, text string) func(http.ResponseWriter, *http.Request) {
@@ -125,7 +126,7 @@ func TestRemoteFailures(t *testing.T) {
 			<-r.Context().Done()
 		}, 504, answer.Timeout},
 	} {
-		say = c.say
+		say.Store(&c.say)
 		resp, err := l.post(t, t.Context(), "/ask", ask)
 		if err != nil {
 			t.Fatal(err)
