@@ -26,6 +26,10 @@ func BenchmarkSmolLM2Caches(b *testing.B) {
 	for i := range tokens {
 		tokens[i] = int32(i*7919%48000 + 100)
 	}
+	for at := 0; at < deepest; at += len(tokens) {
+		timed(b, half, tokens, at, blocks, 1)
+		timed(b, bytes, tokens, at, blocks, 1)
+	}
 	for _, depth := range []int{0, 512, 2048, deepest} {
 		for _, rows := range []int{1, 4, 512} {
 			b.Run(fmt.Sprintf("rows=%d/depth=%d", rows, depth), func(b *testing.B) {
