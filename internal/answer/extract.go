@@ -1,6 +1,7 @@
 package answer
 
 import (
+	"cmp"
 	"strings"
 	"unicode/utf8"
 
@@ -8,7 +9,7 @@ import (
 )
 
 // maxQuotes is how many sentences an extracted answer quotes, and quoteGap how
-// far below the best one's cosine the next may lie.
+// far below the best one's score the next may lie.
 const (
 	maxQuotes = 2
 	quoteGap  = 0.015
@@ -22,20 +23,28 @@ type extraction struct {
 
 // extract quotes the sentences that support the answer best, word for word, each
 // followed by its marker: hits[i] is presented as i+1. Of a table the row that
-// shares most with the question is quoted. Without sentence vectors
-// the first sentence of the best hit, which is presented last, serves.
+// shares most with the question is quoted; rows that share nothing are no answer.
+// Where that leaves nothing, and without sentence vectors, the first sentence of the
+// best hit, which is presented last, serves.
 func extract(question string, vector []float32, hits []retrieve.Hit) extraction {
 	var out extraction
-	best := supporting(vector, hits)
-	for n, s := range best {
-		if n == maxQuotes || best[0].score-s.score > quoteGap {
+	var top float32
+	for _, s := range supporting(vector, hits) {
+		h := hits[s.hit]
+		quote := tableRow(sentence(h, s.sentence), question)
+		if quote == "" {
+			continue
+		}
+		if len(out.citations) == 0 {
+			top = s.score
+		} else if len(out.citations) == maxQuotes || top-s.score > quoteGap {
 			break
 		}
-		h := hits[s.hit]
-		out.add(tableRow(sentence(h, s.sentence), question), h, s.hit+1)
+		out.add(quote, h, s.hit+1)
 	}
-	if last := len(hits) - 1; len(best) == 0 && last >= 0 {
-		out.add(tableRow(firstSentence(hits[last]), question), hits[last], last+1)
+	if last := len(hits) - 1; len(out.citations) == 0 && last >= 0 {
+		first := firstSentence(hits[last])
+		out.add(cmp.Or(tableRow(first, question), first), hits[last], last+1)
 	}
 	return out
 }

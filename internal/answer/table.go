@@ -3,19 +3,19 @@ package answer
 import "strings"
 
 // tableRow is the row of a table that shares most with the question, when a
-// sentence is one or several rows of a Markdown table; else the sentence itself.
-// Rows are compared by pairs of characters, which serves words with and without
-// endings.
+// sentence is one or several rows of a Markdown table, "" when none shares anything;
+// else the sentence itself. Rows are compared by parts of words, which serves
+// words with and without endings.
 func tableRow(text, question string) string {
 	rows := bodyRows(text)
 	if len(rows) == 0 {
 		return text
 	}
-	asked := pairs(question)
-	best, most := rows[0], -1
+	asked := parts(question)
+	best, most := "", 0
 	for _, row := range rows {
 		shared := 0
-		for p := range pairs(row) {
+		for p := range parts(row) {
 			if asked[p] {
 				shared++
 			}
@@ -45,13 +45,23 @@ func bodyRows(text string) []string {
 	return rows
 }
 
-// pairs is the set of neighbouring characters inside the words of a text.
-func pairs(text string) map[[2]rune]bool {
-	set := map[[2]rune]bool{}
+// parts is the set of what the words of a text are compared by: runs of three
+// characters, of two in words with letters beyond ASCII, where a character says more.
+// A shorter word counts whole.
+func parts(text string) map[string]bool {
+	set := map[string]bool{}
 	for _, word := range strings.Fields(strings.ToLower(text)) {
-		runes := []rune(strings.Trim(word, "|,.?!()"))
-		for i := 1; i < len(runes); i++ {
-			set[[2]rune{runes[i-1], runes[i]}] = true
+		word = strings.Trim(word, "|,.?!()")
+		runes := []rune(word)
+		n := 3
+		if len(runes) < len(word) {
+			n = 2
+		}
+		for i := 0; i+n <= len(runes); i++ {
+			set[string(runes[i:i+n])] = true
+		}
+		if len(runes) < n && word != "" {
+			set[word] = true
 		}
 	}
 	return set
