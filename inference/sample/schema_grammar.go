@@ -1,7 +1,6 @@
 package sample
 
 import (
-	"math"
 	"slices"
 )
 
@@ -11,7 +10,7 @@ type SchemaGrammar struct {
 	vocab   *Vocabulary
 	pieces  func(id int32) []byte
 	now     []thread
-	allowed []uint64
+	allowed tokenSet
 	path    [][]thread // positions after each byte of the token being tried
 }
 
@@ -26,31 +25,27 @@ const maxThreads = 128
 func NewSchemaGrammar(v *Vocabulary, piece func(id int32) []byte, s *Schema) *SchemaGrammar {
 	return &SchemaGrammar{
 		vocab: v, pieces: piece, now: []thread{{mode: tValue, n: s.root}},
-		allowed: make([]uint64, (v.size+63)/64), path: make([][]thread, v.longer+1),
+		allowed: newTokenSet(v.size), path: make([][]thread, v.longer+1),
 	}
 }
 
 // Mask rules out every token that cannot go on.
 func (g *SchemaGrammar) Mask(logits []float32) {
-	clear(g.allowed)
+	g.allowed.clear()
 	if g.Done() {
 		for _, id := range g.vocab.end {
-			g.allow(id)
+			g.allowed.add(id)
 		}
 	}
 	g.try(g.vocab.others)
 	if slices.ContainsFunc(g.now, thread.roomy) {
 		for i := range g.vocab.plain {
-			g.allow(g.vocab.plain[i].id)
+			g.allowed.add(g.vocab.plain[i].id)
 		}
 	} else {
 		g.try(g.vocab.plain)
 	}
-	for i := range logits {
-		if i >= g.vocab.size || g.allowed[i/64]>>(i%64)&1 == 0 {
-			logits[i] = float32(math.Inf(-1))
-		}
-	}
+	g.allowed.mask(logits)
 }
 
 // roomy reports a string in which any plain text may stand.
@@ -74,12 +69,6 @@ func (g *SchemaGrammar) Accept(id int32) {
 
 // Done reports whether the value may end here.
 func (g *SchemaGrammar) Done() bool { return slices.ContainsFunc(g.now, thread.complete) }
-
-func (g *SchemaGrammar) allow(id int32) {
-	if id >= 0 && int(id) < g.vocab.size {
-		g.allowed[id/64] |= 1 << (id % 64)
-	}
-}
 
 // advance appends to dst the positions after byte c, each once.
 func advance(dst, now []thread, c byte) []thread {
@@ -118,7 +107,7 @@ func (g *SchemaGrammar) try(entries []entry) {
 			good++
 		}
 		if good == len(e.piece) {
-			g.allow(e.id)
+			g.allowed.add(e.id)
 		}
 	}
 }
