@@ -51,7 +51,6 @@ func officeReader(kind office.Kind) func(context.Context, *Source, *ingest.Docum
 			return err
 		}
 		fill(d, o.Title, o.Author, o.Markdown, o.Pages)
-		d.Warnings = append(d.Warnings, o.Warnings...)
 		return nil
 	}
 }

@@ -1,7 +1,6 @@
 package office
 
 import (
-	"regexp"
 	"strings"
 
 	"ragd/ingest/internal/markdown"
@@ -14,8 +13,6 @@ type builder struct {
 	list  bool // the last block is a list item
 }
 
-var blockStart = regexp.MustCompile("^(#{1,6}(\\s|$)|>|\\||```|~~~|[-=*_]{3,}\\s*$)")
-
 // paragraph appends text; its lines stay lines.
 func (w *builder) paragraph(text string) {
 	var lines []string
@@ -23,10 +20,7 @@ func (w *builder) paragraph(text string) {
 		if line = squeeze(line); line == "" {
 			continue
 		}
-		if blockStart.MatchString(line) {
-			line = `\` + line
-		}
-		lines = append(lines, line)
+		lines = append(lines, markdown.EscapeBlock(line))
 	}
 	w.block(strings.Join(lines, "\n"), false)
 }

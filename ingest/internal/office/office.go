@@ -41,8 +41,7 @@ type Document struct {
 	Markdown      string
 	// Pages is the byte offset at which each slide or sheet starts; nil for
 	// documents that flow.
-	Pages    []int
-	Warnings []string
+	Pages []int
 }
 
 // Kind is a format; its values are the media types.

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"ragd/ingest/internal/markdown"
 )
 
 // layout turns lines into Markdown: larger type becomes headings, lines of a
@@ -202,7 +204,6 @@ func margin(lines []line, l line) float64 {
 var (
 	bullet      = regexp.MustCompile(`^([-–•▪■□○●◦‣·※*]\s|\(?\d{1,3}[.)]\s|[가-하][.)]\s|[①-⑳])`)
 	sentenceEnd = regexp.MustCompile(`[.!?。…:;]["'”’)\]]*$`)
-	blockStart  = regexp.MustCompile("^(#{1,6}(\\s|$)|>|\\||```|~~~|[-=*_]{3,}\\s*$)")
 	bulletSign  = regexp.MustCompile(`^[•▪■□○●◦‣]\s+`)
 )
 
@@ -212,10 +213,7 @@ func escapeBlock(text string) string {
 	if m := bulletSign.FindString(text); m != "" {
 		return "- " + text[len(m):]
 	}
-	if blockStart.MatchString(text) {
-		return `\` + text
-	}
-	return text
+	return markdown.EscapeBlock(text)
 }
 
 func startsUpper(s string) bool {
