@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"ragd/internal/app"
+	"ragd/internal/config"
 	"ragd/internal/keys"
 )
 
@@ -106,12 +107,9 @@ func newKeysRevoke(o *options) *cobra.Command {
 
 // withDatabase opens the database alone, beside a server that may be running on it.
 func (o *options) withDatabase(cmd *cobra.Command, do func(*app.App) error) error {
-	cfg, err := o.config()
+	cfg, err := o.besideServer()
 	if err != nil {
 		return err
-	}
-	if url, err := app.DatabaseURL(cfg); err == nil {
-		cfg.Database.URL = url
 	}
 	opts := o.appOptions(cmd, cfg)
 	opts.DatabaseOnly = true
@@ -120,4 +118,17 @@ func (o *options) withDatabase(cmd *cobra.Command, do func(*app.App) error) erro
 		return err
 	}
 	return errors.Join(do(a), a.Close())
+}
+
+// besideServer is the configuration with the database of a server that runs on this
+// data folder, so that a command works beside it; without one it is o.config().
+func (o *options) besideServer() (config.Config, error) {
+	cfg, err := o.config()
+	if err != nil {
+		return cfg, err
+	}
+	if url, err := app.DatabaseURL(cfg); err == nil {
+		cfg.Database.URL = url
+	}
+	return cfg, nil
 }

@@ -37,13 +37,9 @@ func newReembed(o *options) *cobra.Command {
 }
 
 func (o *options) reembed(cmd *cobra.Command, collections []string) error {
-	cfg, err := o.config()
+	cfg, err := o.besideServer()
 	if err != nil {
 		return err
-	}
-	// Where a server has the private database, the work is done beside it.
-	if url, err := app.DatabaseURL(cfg); err == nil {
-		cfg.Database.URL = url
 	}
 	opts := o.appOptions(cmd, cfg)
 	opts.DocumentsOnly = true
