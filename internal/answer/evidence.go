@@ -25,7 +25,8 @@ type supported struct {
 // question from a hit that only resembles it. Weights of 0, 0.02, 0.05 and 0.1 were
 // tried on the even halves of xquad-en (300 questions) and KorQuAD (280): of the
 // quoted hits .932, .941, .951, .956 and .787, .795, .796, .800 were the right ones,
-// and as many quotes held the answer.
+// and as many quotes held the answer. On the odd halves (288 and 202 questions) 0.05
+// gives .984 in place of .963 and .886 in place of .874.
 const hitShare = 0.05
 
 // supporting lists the sentences of the hits, best first. Those of a hit that holds
