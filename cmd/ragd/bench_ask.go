@@ -166,9 +166,9 @@ func promise(res *answer.Result) *bench.Promise {
 	if f == nil {
 		return nil
 	}
-	p := &bench.Promise{Asked: f.AskedMS, Predicted: f.PredictedMS, Observed: f.ObservedMS}
-	if fresh := res.Usage.InputTokens - res.Usage.CachedTokens; fresh > 0 {
-		p.PerToken = msOf(res.Timings.Stage(telemetry.StagePrefill)) / float64(fresh)
+	p := &bench.Promise{
+		Asked: f.AskedMS, Predicted: f.PredictedMS, Observed: f.ObservedMS,
+		Fresh: res.Usage.InputTokens - res.Usage.CachedTokens, Prefill: msOf(res.Timings.Stage(telemetry.StagePrefill)),
 	}
 	for _, d := range res.Usage.Ledger.Dropped {
 		if d.Reason == budget.OverTTFT {

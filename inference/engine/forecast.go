@@ -10,11 +10,12 @@ import (
 // outlook is what a forecast knows: what steps cost, how long answers are, and how
 // the running sequences stood before the step underway. Engine.mu guards it.
 type outlook struct {
-	alone, beside float64 // seconds of a prompt row of weight 1
-	length        float64 // tokens of an answer
-	accepted      float64 // share of them that was drafted
-	began         time.Time
-	running       []schedule.Job
+	alone, beside, hurried float64 // seconds of a prompt row of weight 1
+	length                 float64 // tokens of an answer
+	accepted               float64 // share of them that was drafted
+	began                  time.Time
+	hurry                  int // of the step underway: loop.hurried
+	running                []schedule.Job
 }
 
 // leastWeight is the weight of prompt rows under which a step says nothing about
@@ -25,7 +26,7 @@ const leastWeight = 16
 func (e *Engine) watched() ([]row, error) {
 	began := time.Now()
 	e.mu.Lock()
-	e.outlook.began = began
+	e.outlook.began, e.outlook.hurry = began, e.loop.hurried
 	e.mu.Unlock()
 	rows, err := e.decode()
 	if err == nil {
@@ -49,6 +50,8 @@ func (e *Engine) learn(took time.Duration) {
 	o := &e.outlook
 	rest := took.Seconds() - e.pace.decode
 	switch {
+	case decoding && weight > 0 && e.pace.decode > 0 && rest > 0 && e.loop.hurried > 0:
+		o.hurried = average(o.hurried, rest/weight)
 	case decoding && weight > 0 && e.pace.decode > 0 && rest > 0:
 		o.beside = average(o.beside, rest/weight)
 	case !decoding && weight >= leastWeight:
@@ -77,10 +80,11 @@ func (o *outlook) steps(written, left int) int {
 // jobs appends the running sequences as a forecast sees them. Only the loop may call
 // it, with the lock.
 func (e *Engine) jobs(to []schedule.Job) []schedule.Job {
+	now := time.Now()
 	for _, s := range e.loop.running {
 		if !s.ended {
 			to = append(to, schedule.Job{
-				Done: s.done, Prompt: max(0, s.prompt-s.done), Answer: e.outlook.steps(len(s.tokens)-s.prompt, s.left()),
+				Done: s.done, Prompt: max(0, s.prompt-s.done), Answer: e.outlook.steps(len(s.tokens)-s.prompt, s.left()), By: s.due(now),
 			})
 		}
 	}
@@ -89,24 +93,49 @@ func (e *Engine) jobs(to []schedule.Job) []schedule.Job {
 
 // FirstToken predicts how long it takes until the first token of a prompt that is
 // submitted now and finds its first warm tokens in the cache: until the prompts and
-// answers ahead leave it room, and until it is read in pieces beside what runs. It is
-// 0 while no prompt was measured.
-func (e *Engine) FirstToken(prompt, warm int) time.Duration {
+// answers ahead leave it room, and until it is read in pieces beside what runs, or
+// faster if it is to be there by a time (Request.FirstTokenBy; as fast as can be with
+// one that is over). It is 0 while no prompt was measured.
+func (e *Engine) FirstToken(prompt, warm int, by time.Time) time.Duration {
 	e.mu.Lock()
-	o := schedule.Outlook{
-		Cost:    schedule.Cost{Decode: seconds(e.pace.decode), Alone: seconds(e.outlook.alone), Beside: seconds(e.outlook.beside)},
-		Limits:  e.limits,
-		Running: slices.Clone(e.outlook.running),
-		Rows:    e.promptRows(), Weight: e.loop.beside.Weight,
-	}
+	o := e.view()
+	o.Running = slices.Clone(o.Running)
 	if !e.outlook.began.IsZero() {
-		o.Underway = time.Since(e.outlook.began)
+		o.Underway = o.Now.Sub(e.outlook.began)
 	}
 	for _, s := range e.waiting {
-		o.Waiting = append(o.Waiting, schedule.Job{Prompt: s.prompt, Answer: e.outlook.steps(0, s.maxTokens)})
+		o.Waiting = append(o.Waiting, schedule.Job{Prompt: s.prompt, Answer: e.outlook.steps(0, s.maxTokens), By: s.due(o.Now)})
 	}
 	e.mu.Unlock()
-	return o.FirstToken(schedule.Job{Done: warm, Prompt: max(1, prompt-warm), Answer: 1})
+	return o.FirstToken(schedule.Job{Done: warm, Prompt: max(1, prompt-warm), Answer: 1, By: by})
+}
+
+// view is the state of the running sequences and what steps cost. The loop may call
+// it, others only with the lock.
+func (e *Engine) view() schedule.Outlook {
+	o := &e.outlook
+	return schedule.Outlook{
+		Cost: schedule.Cost{
+			Decode: seconds(e.pace.decode), Alone: seconds(o.alone), Beside: seconds(o.beside), Hurried: seconds(o.hurried),
+		},
+		Limits: e.limits, Running: o.running, Now: time.Now(), Hurry: o.hurry, Steady: e.gap > 0,
+		Rows: e.promptRows(), Weight: e.loop.beside.Weight,
+	}
+}
+
+// hurries decides for how many of the running sequences the step that is put together
+// now is hurried. A bound on gaps that somebody set is kept whatever was promised.
+func (e *Engine) hurries() int {
+	if e.gap > 0 || !e.loop.promised() {
+		return 0
+	}
+	o := e.view()
+	return o.Hurried(o.Running, o.Now)
+}
+
+// promised says whether a prompt that is being read has a time for its first token.
+func (l *loop) promised() bool {
+	return slices.ContainsFunc(l.running, func(s *sequence) bool { return !s.by.IsZero() && s.pending() > 1 })
 }
 
 // promptRows is how many rows of prompts a step takes with the deepest at a depth, by

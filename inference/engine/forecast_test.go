@@ -38,7 +38,7 @@ func TestForecastIsWhatComes(t *testing.T) {
 			dec := enginetest.NewDecoder(512, 4096)
 			dec.Before = byRows
 			inBubble(t, engine.Config{MaxRunning: 4, NoLookup: true}, dec, func(t *testing.T, e *engine.Engine) {
-				if e.FirstToken(100, 0) != 0 {
+				if e.FirstToken(100, 0, time.Time{}) != 0 {
 					t.Error("a forecast before anything was measured")
 				}
 				// Answers of the length that is to come, one beside a prompt.
@@ -51,7 +51,7 @@ func TestForecastIsWhatComes(t *testing.T) {
 				others := prepare(t, e)
 				time.Sleep(35 * time.Millisecond)
 				text := request(strings.Repeat("z", 333), 5)
-				want := e.FirstToken(len(text.Tokens), e.Warm("", text.Tokens))
+				want := e.FirstToken(len(text.Tokens), e.Warm("", text.Tokens), time.Time{})
 				a := run(t, e, text)
 				got := a.done.Times.FirstToken.Sub(a.done.Times.Submitted)
 				if off := math.Abs(want.Seconds()-got.Seconds()) / got.Seconds(); off > tolerance {
@@ -64,7 +64,7 @@ func TestForecastIsWhatComes(t *testing.T) {
 				if warm != 320 || e.Warm("another", text.Tokens) != 0 {
 					t.Errorf("%d tokens are warm, want 320 for this tenant and none for another", warm)
 				}
-				if cold, again := e.FirstToken(333, 0), e.FirstToken(333, warm); again > cold/5 {
+				if cold, again := e.FirstToken(333, 0, time.Time{}), e.FirstToken(333, warm, time.Time{}); again > cold/5 {
 					t.Errorf("warm %v, cold %v", again, cold)
 				}
 			})

@@ -19,6 +19,7 @@ type loop struct {
 	// beside bounds prompts in steps where others decode, alone all other steps.
 	beside, alone schedule.Throttle
 	allowed       schedule.Limits // of the step underway
+	hurried       int             // and for how many of running it is in a hurry, see schedule.Outlook.Hurried
 	mixed         int             // steps that had both since one that only decoded
 
 	// Kept from step to step so that a step allocates nothing.
@@ -207,14 +208,19 @@ func (e *Engine) forward() error {
 func (e *Engine) compose() (logits int) {
 	l := &e.loop
 	l.pending = l.pending[:0]
+	l.hurried = e.hurries()
 	depth, decoding := 0, 0
-	for _, s := range l.running {
-		l.pending = append(l.pending, s.pending())
-		if s.pending() > 1 {
-			depth = max(depth, s.done)
-		} else {
+	for i, s := range l.running {
+		pending := s.pending()
+		switch {
+		case pending == 1:
 			decoding++
+		case l.hurried > 0 && i >= l.hurried:
+			pending = 0
+		default:
+			depth = max(depth, s.done)
 		}
+		l.pending = append(l.pending, pending)
 	}
 	l.allowed = e.stepLimits(depth, decoding)
 	l.rows = schedule.Plan(l.rows[:0], l.pending, l.allowed)
@@ -241,11 +247,15 @@ func (e *Engine) compose() (logits int) {
 
 // stepLimits are the limits of the next step, given how deep the deepest prompt is
 // and how many answers go on: it takes no longer than maxStep, and beside answers
-// only as much of a prompt as keeps their next token in time. Now and then such a
-// step leaves the prompts out, to know what it takes without: answers grow.
+// only as much of a prompt as keeps their next token in time, unless the prompt has a
+// time of its own to keep. Now and then such a step leaves the prompts out, to know
+// what it takes without: answers grow.
 func (e *Engine) stepLimits(depth, decoding int) schedule.Limits {
 	l, limits := &e.loop, e.limits
 	limits.StepTokens = max(limits.Running, min(limits.StepTokens, l.alone.Rows(depth)))
+	if l.hurried > 0 {
+		return limits.Hurried(decoding)
+	}
 	limits.PromptTokens = l.beside.Rows(depth)
 	if decoding == 0 || decoding == len(l.running) {
 		l.mixed = 0

@@ -23,6 +23,10 @@ type Request struct {
 	Stop []string
 	// Tenant separates the prefix cache and is what fairness goes by.
 	Tenant string
+	// FirstTokenBy is when the first token was promised, or zero. To keep that, steps
+	// take more of this prompt than the gaps of running answers would allow, as far as
+	// needed and unless Config.MaxGap is set.
+	FirstTokenBy time.Time
 	// Confidence asks for Done.Confidence, which costs a pass over the vocabulary
 	// for every token.
 	Confidence bool

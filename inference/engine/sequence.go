@@ -14,9 +14,10 @@ import (
 type sequence struct {
 	feed      *Feed
 	tenant    string
-	prompt    int     // tokens of the prompt
-	tokens    []int32 // prompt and answer
-	maxTokens int     // of the answer
+	prompt    int       // tokens of the prompt
+	tokens    []int32   // prompt and answer
+	maxTokens int       // of the answer
+	by        time.Time // of the first token, where it was promised
 	ignoreEOS bool
 	done      int // tokens whose keys and values are in the cache
 	lookup    *lookup
@@ -48,6 +49,7 @@ func (e *Engine) newSequence(r *Request) (*sequence, error) {
 		prompt:    len(r.Tokens),
 		tokens:    slices.Grow(slices.Clone(r.Tokens), r.MaxTokens),
 		maxTokens: r.MaxTokens,
+		by:        r.FirstTokenBy,
 		ignoreEOS: r.IgnoreEOS,
 		confident: r.Confidence,
 		sampler:   sampler,
@@ -68,6 +70,19 @@ func (s *sequence) capacity() int { return s.prompt + s.maxTokens - 1 }
 
 // pending is how many tokens are not in the cache yet.
 func (s *sequence) pending() int { return len(s.tokens) - s.done }
+
+// overrun is how long after its time a prompt is still read in a hurry: one that is
+// late by little is not to become late by much, and one that asked for what cannot be
+// is not to hold the others up for long.
+const overrun = 250 * time.Millisecond
+
+// due is when the first token is to be there; zero when at no time, or too long ago.
+func (s *sequence) due(now time.Time) time.Time {
+	if now.Sub(s.by) > overrun {
+		return time.Time{}
+	}
+	return s.by
+}
 
 // left is how much longer the answer may become.
 func (s *sequence) left() int { return s.prompt + s.maxTokens - len(s.tokens) }

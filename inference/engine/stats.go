@@ -94,7 +94,7 @@ func (e *Engine) note(took time.Duration) {
 	p, l, allowed := &e.pace, e.load(), e.loop.allowed
 	switch {
 	case l.prompt > 0 && l.decoding > 0:
-		if p.decode > 0 {
+		if p.decode > 0 && e.loop.hurried == 0 {
 			e.loop.beside.Learn(l.weight, l.prompt >= allowed.PromptTokens, took-seconds(p.decode), schedule.Room(seconds(p.decode), e.gap))
 		}
 		// The first rows beside a decode step can be nearly free, so such a step tells

@@ -1,6 +1,7 @@
 package schedule
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -11,17 +12,22 @@ type Cost struct {
 	// Decode is the time of a step that only decodes; no step is shorter, since all
 	// weights are read.
 	Decode time.Duration
-	// Alone is the time of a row of weight 1 in a step of prompts alone, and Beside
-	// what it adds to a step in which others decode.
-	Alone, Beside time.Duration
+	// Alone is the time of a row of weight 1 in a step of prompts alone, Beside what it
+	// adds to a step in which others decode, and Hurried the same in a step that is
+	// hurried.
+	Alone, Beside, Hurried time.Duration
 }
 
 // Known says whether prompts were measured at all.
 func (c Cost) Known() bool { return c.Alone > 0 || c.Beside > 0 }
 
 // step is how long a step takes whose rows of prompts weigh so much.
-func (c Cost) step(weight float64, decoding bool) time.Duration {
+func (c Cost) step(weight float64, decoding, hurried bool) time.Duration {
 	alone, beside := c.Alone, c.Beside
+	if hurried {
+		// Many rows cost about what they cost alone.
+		beside = cmp.Or(c.Hurried, alone, beside)
+	}
 	if alone == 0 {
 		alone = beside
 	}
@@ -39,6 +45,8 @@ type Job struct {
 	Done   int // tokens in the cache
 	Prompt int // tokens of the prompt that are not
 	Answer int // tokens of the answer that are expected to come
+	// By is when its first token was asked for; zero when at no time.
+	By time.Time
 }
 
 // Outlook is the state that a forecast starts from.
@@ -46,9 +54,14 @@ type Outlook struct {
 	Cost    Cost
 	Limits  Limits
 	Running []Job // in the order of admission, before the step underway
-	// Underway is how long the step underway has lasted.
+	Now     time.Time
+	// Underway is how long the step underway has lasted, and Hurry for how many it is
+	// hurried, as Hurried has it.
 	Underway time.Duration
-	Waiting  []Job // in the order in which they are to start
+	Hurry    int
+	// Steady forbids to hurry.
+	Steady  bool
+	Waiting []Job // in the order in which they are to start
 	// Rows bounds the prompts of a step with the deepest at a depth, and Weight is
 	// what a row at a depth weighs.
 	Rows   func(depth int, decoding bool) int
@@ -71,13 +84,13 @@ func (o Outlook) FirstToken(job Job) time.Duration {
 	var total, last time.Duration
 	if len(o.Running) > 0 {
 		// Nobody new is in the step underway.
-		total = max(0, f.step()-o.Underway)
+		total = max(0, f.step(o.Hurry)-o.Underway)
 		f.leave()
 	}
 	f.waiting = append(slices.Clone(o.Waiting), job)
 	for range maxForecast {
 		f.admit()
-		last = f.step()
+		last = f.step(f.hurried(o.Now.Add(total)))
 		total += last
 		if f.mine >= 0 && f.running[f.mine].Prompt == 0 {
 			return total
@@ -104,22 +117,37 @@ func (f *forecast) admit() {
 	}
 }
 
-// step moves every running job on by one step and says how long it takes.
-func (f *forecast) step() time.Duration {
-	f.pending = f.pending[:0]
-	deepest, decoding := 0, false
-	for _, j := range f.running {
-		if j.Prompt == 0 {
-			decoding = true
-			f.pending = append(f.pending, 1)
-			continue
-		}
-		deepest = max(deepest, j.Done)
-		// A last row of a prompt asks for a token as one that decodes does.
-		f.pending = append(f.pending, max(2, j.Prompt))
+func (f *forecast) hurried(at time.Time) int {
+	if f.Steady {
+		return 0
 	}
-	l := f.Limits
-	if rows := f.Rows(deepest, decoding); decoding {
+	return f.Hurried(f.running, at)
+}
+
+// step moves every running job on by one step, which is hurried for the first so
+// many, and says how long it takes.
+func (f *forecast) step(hurried int) time.Duration {
+	f.pending = f.pending[:0]
+	deepest, answers := 0, 0
+	for i, j := range f.running {
+		switch {
+		case j.Prompt == 0:
+			answers++
+			f.pending = append(f.pending, 1)
+		case hurried > 0 && i >= hurried:
+			f.pending = append(f.pending, 0)
+		default:
+			deepest = max(deepest, j.Done)
+			// A last row of a prompt asks for a token as one that decodes does.
+			f.pending = append(f.pending, max(2, j.Prompt))
+		}
+	}
+	l, decoding := f.Limits, answers > 0
+	if hurried > 0 {
+		l = l.Hurried(answers)
+	}
+	throttled := decoding && hurried == 0
+	if rows := f.Rows(deepest, throttled); throttled {
 		l.PromptTokens = rows
 	} else {
 		l.StepTokens = max(l.Running, min(l.StepTokens, rows))
@@ -137,7 +165,7 @@ func (f *forecast) step() time.Duration {
 		j.Prompt -= n
 		j.Done += n
 	}
-	return f.Cost.step(weight, decoding)
+	return f.Cost.step(weight, decoding, hurried > 0)
 }
 
 // leave takes out the jobs whose answers are done. The one asked about never is: its

@@ -62,7 +62,7 @@ func (a *asking) generate(ctx context.Context, mode string) (gen Generated, offs
 	a.predict(ctx)
 	gen, err = a.Generator.Generate(ctx, Generation{
 		Tokens: a.tokens, Messages: a.messages, MaxTokens: a.answerTokens(), Sampling: a.sampling(a.req.sampling()), Stop: a.req.sampling().Stop,
-		Format: a.req.ResponseFormat, Confidence: a.doubtful(mode),
+		Format: a.req.ResponseFormat, Confidence: a.doubtful(mode), FirstTokenBy: a.due,
 	}, func(e Event) {
 		a.open(e.Position)
 		if e.Queued {

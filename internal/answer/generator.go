@@ -56,6 +56,8 @@ type Generation struct {
 	Format *ResponseFormat
 	// Confidence asks for Generated.MeanLogProb.
 	Confidence bool
+	// FirstTokenBy is when the first token was asked for; zero when at no time.
+	FirstTokenBy time.Time
 }
 
 // SamplingParams are the resolved numbers of a request.
@@ -108,9 +110,10 @@ type Pace struct {
 // Forecaster is a Generator that knows how it shares its time, and what it has of a
 // prompt already. Of any other, Pace serves.
 type Forecaster interface {
-	// FirstToken is how long a prompt submitted now takes to its first token, when its
-	// first warm tokens are in the cache; 0 while nothing was measured.
-	FirstToken(prompt, warm int) time.Duration
+	// FirstToken is how long a prompt submitted now, with a time for its first token or
+	// the zero time, takes to it, when its first warm tokens are in the cache; 0 while
+	// nothing was measured.
+	FirstToken(prompt, warm int, by time.Time) time.Duration
 	// Warm is how many of the first tokens are in the cache, for the tenant of ctx.
 	Warm(ctx context.Context, tokens []int32) int
 }

@@ -31,7 +31,7 @@ func (g *warmGenerator) Warm(_ context.Context, tokens []int32) int {
 	return most
 }
 
-func (g *warmGenerator) FirstToken(prompt, warm int) time.Duration {
+func (g *warmGenerator) FirstToken(prompt, warm int, _ time.Time) time.Duration {
 	return g.wait + time.Duration(prompt-warm)*time.Millisecond
 }
 

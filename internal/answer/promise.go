@@ -9,13 +9,13 @@ import (
 	"ragd/telemetry"
 )
 
-// firstToken predicts how long a prompt submitted now takes to its first token; 0
-// while nothing was measured.
-func (s *Service) firstToken(prompt, warm int) time.Duration {
-	if f, ok := s.Generator.(Forecaster); ok {
-		return f.FirstToken(prompt, warm)
+// firstToken predicts how long a prompt submitted now, whose first token is to be there
+// by a time, takes to it; 0 while nothing was measured.
+func (a *asking) firstToken(prompt, warm int, by time.Time) time.Duration {
+	if f, ok := a.Generator.(Forecaster); ok {
+		return f.FirstToken(prompt, warm, by)
 	}
-	return s.Generator.Pace().predict(prompt - warm)
+	return a.Generator.Pace().predict(prompt - warm)
 }
 
 func (s *Service) warm(ctx context.Context, tokens []int32) int {
@@ -25,19 +25,19 @@ func (s *Service) warm(ctx context.Context, tokens []int32) int {
 	return 0
 }
 
-// within is how many prompt tokens can be read in d, with a margin for what cannot be
-// foreseen; 0, no limit, while nothing is known.
+// within is how many prompt tokens can be read in d, in a hurry if need be, with a margin
+// for what cannot be foreseen; 0, no limit, while nothing is known.
 func (a *asking) within(ctx context.Context, d time.Duration) int {
 	window := a.Generator.Model().Window
 	warm := a.warm(ctx, a.skeleton)
-	if a.firstToken(window, warm) == 0 {
+	if a.firstToken(window, warm, a.received) == 0 {
 		return 0
 	}
 	factor := a.margin.factor()
 	fits, not := 1, window+1
 	for not-fits > 1 {
 		n := (fits + not) / 2
-		if time.Duration(factor*float64(a.firstToken(n, warm))) <= d {
+		if time.Duration(factor*float64(a.firstToken(n, warm, a.received))) <= d {
 			fits = n
 		} else {
 			not = n
@@ -46,16 +46,23 @@ func (a *asking) within(ctx context.Context, d time.Duration) int {
 	return fits
 }
 
-// predict notes when the first token is to come. The prompt is rendered by now, so
-// its length and what of it is warm are exact.
+// predict notes when the first token is to come, and holds the engine to it where a
+// time was asked for. The prompt is rendered by now, so its length and what of it is
+// warm are exact.
 func (a *asking) predict(ctx context.Context) {
 	a.res.FirstToken = &FirstToken{}
 	if asked := a.req.budget().TTFTMS; asked != nil {
 		a.res.FirstToken.AskedMS = float64(*asked)
+		a.due = a.received.Add(time.Duration(*asked) * time.Millisecond)
 	}
-	a.promised = a.firstToken(len(a.tokens), a.warm(ctx, a.tokens))
-	if a.promised > 0 {
-		a.res.FirstToken.PredictedMS = inMS(time.Since(a.received) + a.promised)
+	a.promised = a.firstToken(len(a.tokens), a.warm(ctx, a.tokens), a.due)
+	if a.promised == 0 {
+		return
+	}
+	at := time.Now().Add(a.promised)
+	a.res.FirstToken.PredictedMS = inMS(at.Sub(a.received))
+	if at.Before(a.due) {
+		a.due = at
 	}
 }
 

@@ -38,6 +38,7 @@ type asking struct {
 	scratch  []int32
 	skeleton []int32       // the prompt with a stand-in for the evidence
 	promised time.Duration // predicted from submission to the first token
+	due      time.Time     // when it is to be there; zero when no time was asked for
 	hurried  bool          // the time asked for is too short to read any evidence
 
 	submitted bool    // the engine read the prompt, or began to

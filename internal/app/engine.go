@@ -221,8 +221,8 @@ func (g *generator) Pace() answer.Pace {
 }
 
 // FirstToken implements answer.Forecaster.
-func (g *generator) FirstToken(prompt, warm int) time.Duration {
-	return g.engine.FirstToken(prompt, warm)
+func (g *generator) FirstToken(prompt, warm int, by time.Time) time.Duration {
+	return g.engine.FirstToken(prompt, warm, by)
 }
 
 // Warm implements answer.Forecaster.
@@ -247,6 +247,7 @@ func (g *generator) Generate(ctx context.Context, req answer.Generation, emit fu
 	p := req.Sampling
 	stream, err := g.engine.Submit(ctx, engine.Request{
 		Tokens: req.Tokens, MaxTokens: req.MaxTokens, Stop: req.Stop, Confidence: req.Confidence, Tenant: tenant.Of(ctx),
+		FirstTokenBy: req.FirstTokenBy,
 		Sampling: sample.Params{
 			Temperature: float32(p.Temperature), TopP: float32(p.TopP), MinP: float32(p.MinP),
 			RepetitionPenalty: float32(p.RepetitionPenalty), TopK: p.TopK, Seed: p.Seed, Grammar: grammar,

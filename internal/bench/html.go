@@ -50,9 +50,15 @@ func WriteHTML(w io.Writer, r SweepReport) error {
 
 // slope words the least-squares line through the points.
 func slope(points []Point) string {
-	if len(points) < 2 {
+	perToken, base, ok := leastSquares(points)
+	if !ok {
 		return ""
 	}
+	return fmt.Sprintf("Least squares: %.2f ms a token, %.0f ms without any.", perToken, base)
+}
+
+// leastSquares is the line y = slope·x + base through the points, if they have one.
+func leastSquares(points []Point) (slope, base float64, ok bool) {
 	var x, y, xx, xy float64
 	n := float64(len(points))
 	for _, p := range points {
@@ -62,9 +68,9 @@ func slope(points []Point) string {
 		xx, xy = xx+(p.X-x)*(p.X-x), xy+(p.X-x)*(p.Y-y)
 	}
 	if xx == 0 {
-		return ""
+		return 0, 0, false
 	}
-	return fmt.Sprintf("Least squares: %.2f ms a token, %.0f ms without any.", xy/xx, y-xy/xx*x)
+	return xy / xx, y - xy/xx*x, true
 }
 
 // writeRates draws what was answered, and what of it was good, over what was sent.

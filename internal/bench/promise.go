@@ -14,10 +14,12 @@ type Promise struct {
 	Observed  float64
 	// Fixed: the question could not be read in the time even without evidence.
 	Fixed bool
-	// Dropped are the tokens of the chunks left out for the time, best first, and
-	// PerToken the milliseconds that a token of this prompt took.
-	Dropped  []int
-	PerToken float64
+	// Dropped are the tokens of the chunks left out for the time, best first.
+	Dropped []int
+	// Fresh are the tokens of the prompt that were not cached, Prefill the milliseconds
+	// that they took.
+	Fresh   int
+	Prefill float64
 }
 
 // Promises says how the promises were kept.
@@ -43,7 +45,7 @@ type Promises struct {
 func kept(answered []Asked) *Promises {
 	var p Promises
 	var size, signed []float64
-	within := 0
+	within, perToken := 0, marginal(answered)
 	for _, a := range answered {
 		if a.Promise == nil || a.Promise.Observed <= 0 {
 			continue
@@ -63,7 +65,7 @@ func kept(answered []Asked) *Promises {
 		if len(a.Promise.Dropped) > 0 {
 			p.Cut++
 		}
-		if a.Promise.meagre() {
+		if a.Promise.meagre(perToken) {
 			p.Meagre++
 		}
 	}
@@ -81,12 +83,28 @@ func kept(answered []Asked) *Promises {
 	return &p
 }
 
+// marginal is what a token more takes, in milliseconds: the slope of prefill over fresh
+// tokens in all of the run. It is more than a token of a prompt takes on average,
+// since later tokens attend to all those before.
+func marginal(answered []Asked) float64 {
+	var points []Point
+	for _, a := range answered {
+		if p := a.Promise; p != nil && p.Observed > 0 && p.Fresh > 0 {
+			points = append(points, Point{float64(p.Fresh), p.Prefill})
+		}
+	}
+	slope, _, _ := leastSquares(points)
+	return slope
+}
+
 // meagre says whether two of the chunks left out would have fitted into the time
-// that was left over.
-func (p *Promise) meagre() bool {
-	if len(p.Dropped) < 2 {
+// that was left over, at what a token of this prompt took or a token more takes in the
+// run, whichever is more.
+func (p *Promise) meagre(marginal float64) bool {
+	if len(p.Dropped) < 2 || p.Fresh <= 0 {
 		return false
 	}
 	small := slices.Sorted(slices.Values(p.Dropped))
-	return float64(small[0]+small[1])*p.PerToken <= p.Asked-p.Observed
+	perToken := max(marginal, p.Prefill/float64(p.Fresh))
+	return float64(small[0]+small[1])*perToken <= p.Asked-p.Observed
 }
