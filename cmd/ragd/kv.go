@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +22,19 @@ type kvReport struct {
 	Tokens        int    `json:"tokens"`
 	Batch         int    `json:"batch"`
 	Bytes         int64  `json:"bytes"`
+	// Places are where the layers would lie with that cache, where a GPU computes.
+	Places []kvPlace `json:"places,omitempty"`
+	// DoesNotFit says what is missing there.
+	DoesNotFit string `json:"does_not_fit,omitempty"`
+}
+
+// kvPlace is a run of layers; sizes are bytes.
+type kvPlace struct {
+	Backend string `json:"backend"`
+	First   int    `json:"first_layer"`
+	Last    int    `json:"last_layer"`
+	Weights int64  `json:"weights"`
+	Cache   int64  `json:"kv_cache"`
 }
 
 func newKV(o *options) *cobra.Command {
@@ -44,14 +59,14 @@ func newKV(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			r, err := kvMemory(name, path, cfg.Inference, tokens, batch)
+			r, err := kvMemory(name, path, cfg, tokens, batch)
 			if err != nil {
 				return err
 			}
 			if o.json {
 				return printJSON(cmd.OutOrStdout(), r)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s: %s a token in %s; %d tokens × %d: %s\n", r.Model, size(r.BytesPerToken), r.CacheType, tokens, batch, size(r.Bytes))
+			r.print(cmd.OutOrStdout())
 			return nil
 		},
 	}
@@ -63,9 +78,19 @@ func newKV(o *options) *cobra.Command {
 	return cmd
 }
 
+func (r kvReport) print(w io.Writer) {
+	fmt.Fprintf(w, "%s: %s a token in %s; %d tokens × %d: %s\n", r.Model, size(r.BytesPerToken), r.CacheType, r.Tokens, r.Batch, size(r.Bytes))
+	for _, p := range r.Places {
+		fmt.Fprintf(w, "  layers %d to %d on %s: %s of weights, %s of KV cache\n", p.First, p.Last, p.Backend, size(p.Weights), size(p.Cache))
+	}
+	if r.DoesNotFit != "" {
+		fmt.Fprintln(w, "  "+r.DoesNotFit)
+	}
+}
+
 // kvMemory reads the model's shape and applies the formula
 // layers × kv_heads × head_dim × 2 × bytes a token, for the cache that the settings say.
-func kvMemory(name, path string, i config.Inference, tokens, batch int) (kvReport, error) {
+func kvMemory(name, path string, cfg config.Config, tokens, batch int) (kvReport, error) {
 	f, err := gguf.Open(path)
 	if err != nil {
 		return kvReport{}, err
@@ -75,9 +100,20 @@ func kvMemory(name, path string, i config.Inference, tokens, batch int) (kvRepor
 	if err != nil {
 		return kvReport{}, fmt.Errorf("%s: %w", path, err)
 	}
-	perToken := int64(kvcache.LayoutOf(c, app.CacheType(i).ValueBytes()).TokenBytes())
-	return kvReport{
+	i := &cfg.Inference
+	perToken := int64(kvcache.LayoutOf(c, app.CacheType(*i).ValueBytes()).TokenBytes())
+	r := kvReport{
 		Model: name, CacheType: i.KVCacheType, BytesPerToken: perToken,
 		Tokens: tokens, Batch: batch, Bytes: perToken * int64(tokens) * int64(batch),
-	}, nil
+	}
+	i.KVCacheTokens = tokens * batch
+	places, err := app.Layers(f, cfg)
+	for _, p := range places {
+		r.Places = append(r.Places, kvPlace{p.Backend, p.First, p.Last(), p.Weights, p.Cache})
+	}
+	var room *model.RoomError
+	if errors.As(err, &room) {
+		r.DoesNotFit, err = err.Error(), nil
+	}
+	return r, err
 }

@@ -47,6 +47,7 @@ type Backend struct {
 	step      step
 	tensors   []*tensor
 	caches    []*cache
+	offload   offload
 
 	input    input       // the input of products, normalised and quantised
 	hidden   tensor      // as wide as the model: products that are added to it

@@ -13,6 +13,7 @@ import (
 const (
 	attendChunk   = 64
 	attendSection = 256
+	largestTile   = 16 // query rows
 )
 
 // tiling is attention's items: tiles of query rows of a span that share a key/value
@@ -33,7 +34,7 @@ func (b *Backend) tilesFor(group int) tiling {
 	for i := 0; i < len(s.spans); i += 4 {
 		most = max(most, int(s.spans[i+1])*group)
 	}
-	t := tiling{tile: 16}
+	t := tiling{tile: largestTile}
 	if most <= 8 {
 		t.tile = max(4, ceil(most, 4)*4)
 	}

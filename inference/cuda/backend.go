@@ -35,14 +35,15 @@ type Backend struct {
 	kernels   map[string]cudrv.Function
 	cacheType quant.Type
 
-	step    step
-	plan    plan
-	staging staging
-	replay  replay
-	offload offload
-	tensors []*tensor
-	retired []cudrv.Ptr // replaced while the plan may use them
-	err     error       // the first of this step
+	step     step
+	plan     plan
+	staging  staging
+	replay   replay
+	offload  offload
+	incoming incoming
+	tensors  []*tensor
+	retired  []cudrv.Ptr // replaced while the plan may use them
+	err      error       // the first of this step
 
 	input, rest      input // of products; of those of finer rows
 	restOut          buffer
@@ -139,7 +140,7 @@ func (b *Backend) Name() string { return b.device.Info().String() }
 func (b *Backend) Close() error {
 	// A lost context answers this with an error and is destroyed all the same.
 	_ = b.device.Do(func() error {
-		return errors.Join(b.replay.free(), b.results.Free(), b.staging.free(), b.offload.free())
+		return errors.Join(b.replay.free(), b.results.Free(), b.incoming.memory.Free(), b.staging.free(), b.offload.free())
 	})
 	b.results = nil
 	return b.device.Close()

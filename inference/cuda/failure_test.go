@@ -17,13 +17,23 @@ import (
 )
 
 // runTiny is the life of a backend: load, a prefill beside a second sequence, decode
-// steps until they are replayed, close. It returns the logits of both steps; closing errors come apart.
-func runTiny(path string, cfg Config) (logits []float32, failed, closing error) {
+// steps until they are replayed, close. It returns the logits of both steps; closing
+// errors come apart. The layers of a split model before the last are on the CPU.
+func runTiny(path string, cfg Config, split bool) (logits []float32, failed, closing error) {
+	var host []model.Ops
+	if split {
+		ops, err := cpu.New(cpu.Config{Threads: 1})
+		if err != nil {
+			return nil, err, nil
+		}
+		defer ops.Close()
+		host = append(host, ops)
+	}
 	b, err := New(cfg)
 	if err != nil {
 		return nil, err, nil
 	}
-	m, err := loadTiny(path, b)
+	m, err := loadTiny(path, b, host...)
 	if err != nil {
 		return nil, err, b.Close()
 	}
@@ -87,12 +97,14 @@ func TestTinyModelAsTheCPU(t *testing.T) {
 	}
 	inBothOrders(t, func(t *testing.T) {
 		onTensorCores(t)
-		got, err, closing := runTiny(path, testConfig(t))
-		if err != nil || closing != nil {
-			t.Fatal(err, closing)
-		}
-		if d := worst(got, want); d > 0.03 { // a code that rounds the other way costs a percent here
-			t.Errorf("off by %g", d)
+		for _, split := range []bool{false, true} {
+			got, err, closing := runTiny(path, testConfig(t), split)
+			if err != nil || closing != nil {
+				t.Fatal(err, closing)
+			}
+			if d := worst(got, want); d > 0.03 { // a code that rounds the other way costs a percent here
+				t.Errorf("split %v: off by %g", split, d)
+			}
 		}
 	})
 }
@@ -135,9 +147,14 @@ func TestDecodeStepsAreReplayed(t *testing.T) {
 // Every call of the driver in turn fails, with codes that pass and with codes that lose
 // the device: there is an error or the right result, never a panic, and
 // the device's memory is given back.
-func TestEveryCallMayFail(t *testing.T) {
+func TestEveryCallMayFail(t *testing.T) { everyCallMayFail(t, false, 1000) }
+
+// The same where a part of the layers is on the CPU.
+func TestEveryCallOfASplitModelMayFail(t *testing.T) { everyCallMayFail(t, true, 800) }
+
+func everyCallMayFail(t *testing.T, split bool, atLeast int) {
 	path, cfg := writeTiny(t), testConfig(t)
-	want, err, _ := runTiny(path, cfg)
+	want, err, _ := runTiny(path, cfg, split)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +165,7 @@ func TestEveryCallMayFail(t *testing.T) {
 		done = true
 		for code, loses := range codes {
 			t.Setenv("RAGD_SIM_FAIL", fmt.Sprintf("*:%d:%d", n, code))
-			got, err, closing := runTiny(path, cfg)
+			got, err, closing := runTiny(path, cfg, split)
 			os.Unsetenv("RAGD_SIM_FAIL")
 			if err == nil && closing == nil && slices.Equal(got, want) {
 				continue // beyond the last call, or in one whose answer nobody needs
@@ -170,7 +187,7 @@ func TestEveryCallMayFail(t *testing.T) {
 		}
 	}
 	t.Logf("%d injected failures, %d completed on retry", failures, recovered)
-	if failures < 1000 || recovered == 0 {
+	if failures < atLeast || recovered == 0 {
 		t.Errorf("%d failures, %d recovered: the injection does not reach the calls", failures, recovered)
 	}
 }
@@ -227,7 +244,7 @@ func TestModelThatDoesNotFit(t *testing.T) {
 	b := newBackend(t)
 	_, err := loadTiny(writeTiny(t), b)
 	var e *model.RoomError
-	if !errors.As(err, &e) || e.Cache != 4*16*tinyLayers*tinyKV*tinyDim*2*2 || e.Weights < 10000 || e.Total != 32768 {
+	if !errors.As(err, &e) || e.Cache != 4*16*tinyLayers*tinyKV*tinyDim*2*2 || e.Weights < 10000 || e.Total != 32768 || e.Fit != 0 || e.Of != tinyLayers {
 		t.Errorf("the error is %v", err)
 	}
 	if _, err := b.LoadVector(make([]float32, 10000)); !errors.Is(err, cudrv.ErrMemory) || !strings.Contains(err.Error(), "MiB free") {

@@ -31,5 +31,5 @@ func TestGemmaContinuesAsTheCPU(t *testing.T) {
 	} {
 		prompts = append(prompts, tok.Encode([]int32{tok.Special().BOS}, text))
 	}
-	continuesAsTheCPU(t, name, prompts, 8)
+	continuesAsTheCPU(t, name, prompts, 8, 0, 9)
 }

@@ -226,31 +226,19 @@ func (b *Backend) queueStep(output cudrv.Ptr, n int) error {
 	if err := b.staging.upload(b.stream); err != nil {
 		return err
 	}
+	if err := b.incoming.upload(b.stream); err != nil {
+		return err
+	}
 	if err := b.offload.await(b.stream); err != nil {
 		return err
 	}
 	if err := b.runPlan(); err != nil || n == 0 {
 		return err
 	}
-	if err := b.growResults(n); err != nil {
+	if err := growPinned(&b.results, n); err != nil {
 		return err
 	}
 	return b.stream.Download(b.results, output, n)
-}
-
-func (b *Backend) growResults(size int) error {
-	if b.results != nil && len(b.results.Bytes()) >= size {
-		return nil
-	}
-	if err := b.results.Free(); err != nil {
-		return err
-	}
-	b.results = nil
-	p, err := cudrv.AllocPinned(size)
-	if err == nil {
-		b.results = p
-	}
-	return err
 }
 
 // freeRetired gives replaced buffers back. A lost context has no memory left to free.

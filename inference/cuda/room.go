@@ -36,3 +36,28 @@ func (b *Backend) CacheBytes(s model.CacheShape) int64 {
 	}
 	return n
 }
+
+// StepBytes is what the buffers of a decoder's steps take: twice their size, for one that
+// grows lives beside the one that it replaces until its step is done.
+func (b *Backend) StepBytes(c model.Config, s model.StepShape) int64 {
+	rows, heads := int64(s.Rows), int64(c.Heads*c.HeadDim)
+	widest := max(int64(c.FeedForward), heads, int64(c.Width))
+	// Inputs of products: codes with scales and sums, and float32 for plain weights.
+	values := rows * (widest + widest/2)
+	// x and what is added to it, q and attention, k and v, gate and up.
+	values += rows * 2 * (int64(c.Width) + heads + int64(c.KVHeads*c.HeadDim) + int64(c.FeedForward))
+	values += b.sectionValues(c, s)
+	// Logits with the candidates of their rows.
+	chunks := int64(ceil(c.Vocab, bestChunk))
+	values += int64(s.Logits) * (int64(c.Vocab) + 2*(2*chunks*maxBest+2) + 2*chunks)
+	// Tables: cosines and sines of two sets of frequencies, block tables.
+	values += rows*2*int64(c.RopeDim) + int64(s.Logits)*int64(ceil(s.Longest, model.BlockTokens))
+	return 2 * (4*values + firstChunk)
+}
+
+// sectionValues is the most that attention in sections keeps of each: a head's weighted
+// values, its maximum and its sum. There are no sections where tiles are enough.
+func (b *Backend) sectionValues(c model.Config, s model.StepShape) int64 {
+	queries := min(int64(s.Rows*c.Heads), int64(b.splitBelow*largestTile))
+	return queries * int64(ceil(s.Longest, attendSection)) * int64(c.HeadDim+2)
+}

@@ -21,14 +21,15 @@ const (
 	newTokens = 16
 )
 
-func loadDecoder(t *testing.T, name string, ops model.Ops) *model.Llama {
+// loadDecoder loads a model, its first layers on other backends.
+func loadDecoder(t *testing.T, name string, ops model.Ops, before ...model.Stage) *model.Llama {
 	t.Helper()
 	f, err := gguf.Open(testenv.Model(t, name))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	m, err := model.LoadDecoder(context.Background(), f, ops, model.LoadConfig{Blocks: 8})
+	m, err := model.LoadDecoder(context.Background(), f, ops, model.LoadConfig{Blocks: 8, Before: before})
 	if err != nil {
 		ops.Close()
 		t.Fatal(err)
@@ -57,7 +58,7 @@ var prompts = [][]int32{
 // The prompts run on tensor cores, their continuations do not.
 func TestSmolLM2ContinuesAsTheCPU(t *testing.T) {
 	onTensorCores(t)
-	continuesAsTheCPU(t, smolLM2, prompts, newTokens)
+	continuesAsTheCPU(t, smolLM2, prompts, newTokens, 0, 20)
 }
 
 // A cache in q8_0 moves the distributions about as little as quantised activations do.
@@ -77,43 +78,73 @@ func TestSmolLM2WithAQ8Cache(t *testing.T) {
 	}
 }
 
-// continuesAsTheCPU says that the device continues prompts as the CPU engine does.
-// Each position is judged on the CPU's own text, also after one that differs, which it
-// may where the CPU nearly ties; the distributions of both are held to the float32
-// path's.
-func continuesAsTheCPU(t *testing.T, name string, prompts [][]int32, newTokens int) {
+// continuesAsTheCPU says that the device continues prompts as the CPU engine does, with
+// each number of layers kept on the CPU. Each position is judged on the CPU's own text,
+// also after one that differs, which it may where the CPU nearly ties; the distributions
+// of both are held to the float32 path's.
+func continuesAsTheCPU(t *testing.T, name string, prompts [][]int32, newTokens int, kept ...int) {
 	t.Helper()
 	exact := loadDecoder(t, name, newCPU(t, cpu.Config{Float32: true}))
 	onCPU := loadDecoder(t, name, newCPU(t, cpu.Config{}))
-	device := loadDecoder(t, name, newBackend(t))
-	var klCPU, klDevice float64
-	count, same, agreed := 0, 0, 0
+	devices := make([]comparison, len(kept))
+	for i, n := range kept {
+		var before []model.Stage
+		if n > 0 {
+			before = append(before, model.Stage{Ops: newCPU(t, cpu.Config{}), Layers: n})
+		}
+		devices[i] = comparison{model: loadDecoder(t, name, newBackend(t), before...), kept: n}
+	}
 	for _, prompt := range prompts {
 		tokens := greedy(t, onCPU, prompt, newTokens)
-		p, q, r := logits(t, exact, tokens), logits(t, onCPU, tokens), logits(t, device, tokens)
-		for i := range p {
-			klCPU += divergence(p[i], q[i])
-			klDevice += divergence(p[i], r[i])
-			count++
-			if i < len(prompt)-1 {
-				continue
-			}
-			want, got := argmax(q[i]), argmax(r[i])
-			agreed++
-			if want == got {
-				same++
-				continue
-			}
-			lead := q[i][want] - q[i][got]
-			t.Logf("token %d of a continuation is %d, the CPU has %d with a lead of %.3f", i-len(prompt)+1, got, want, lead)
-			if lead > nearTie {
-				t.Error("that is no near-tie")
-			}
+		p, q := logits(t, exact, tokens), logits(t, onCPU, tokens)
+		for i := range devices {
+			devices[i].add(t, p, q, logits(t, devices[i].model, tokens), len(prompt))
 		}
 	}
-	t.Logf("%d positions: mean KL to float32 %.5f, the CPU engine's %.5f; %d of %d greedy tokens the same", count, klDevice/float64(count), klCPU/float64(count), same, agreed)
-	if klDevice > 1.5*klCPU {
-		t.Errorf("mean KL is %.2f times the CPU engine's", klDevice/klCPU)
+	for i := range devices {
+		devices[i].check(t)
+	}
+}
+
+// comparison is what a device's logits came to beside the CPU's.
+type comparison struct {
+	model               *model.Llama
+	kept                int // layers on the CPU
+	klCPU, klDevice     float64
+	count, same, agreed int
+}
+
+// add compares the logits of the device, r, with the CPU's, q, and the exact ones, p.
+func (c *comparison) add(t *testing.T, p, q, r [][]float32, prompt int) {
+	t.Helper()
+	for i := range p {
+		c.klCPU += divergence(p[i], q[i])
+		c.klDevice += divergence(p[i], r[i])
+		c.count++
+		if i < prompt-1 {
+			continue
+		}
+		want, got := argmax(q[i]), argmax(r[i])
+		c.agreed++
+		if want == got {
+			c.same++
+			continue
+		}
+		lead := q[i][want] - q[i][got]
+		t.Logf("%d layers on the CPU: token %d of a continuation is %d, the CPU has %d with a lead of %.3f", c.kept, i-prompt+1, got, want, lead)
+		if lead > nearTie {
+			t.Error("that is no near-tie")
+		}
+	}
+}
+
+func (c *comparison) check(t *testing.T) {
+	t.Helper()
+	n := float64(c.count)
+	t.Logf("%d layers on the CPU, %d positions: mean KL to float32 %.5f, the CPU engine's %.5f; %d of %d greedy tokens the same",
+		c.kept, c.count, c.klDevice/n, c.klCPU/n, c.same, c.agreed)
+	if c.klDevice > 1.5*c.klCPU {
+		t.Errorf("mean KL is %.2f times the CPU engine's", c.klDevice/c.klCPU)
 	}
 }
 

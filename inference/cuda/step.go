@@ -35,6 +35,7 @@ func (b *Backend) openStep(causal bool) *step {
 	b.err = nil
 	b.plan.reset()
 	b.staging.reset()
+	b.incoming.bytes = 0
 	s := &b.step
 	s.tokens, s.types, s.positions, s.slots, s.ends = s.tokens[:0], s.types[:0], s.positions[:0], s.slots[:0], s.ends[:0]
 	s.tables, s.spans, s.logits, s.finer = s.tables[:0], s.spans[:0], s.logits[:0], s.finer[:0]

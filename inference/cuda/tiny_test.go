@@ -115,15 +115,20 @@ func writeTinyTensors(add func(name string, dims ...uint64) error) error {
 	return nil
 }
 
-func loadTiny(path string, ops model.Ops) (*model.Llama, error) {
+// loadTiny loads the model, the layers before the last on a CPU backend where there is
+// one.
+func loadTiny(path string, ops model.Ops, host ...model.Ops) (*model.Llama, error) {
 	f, err := gguf.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	cfg := model.LoadConfig{Blocks: 4}
-	if _, ok := ops.(model.OffloadOps); ok {
+	if _, ok := ops.(*Backend); ok {
 		cfg.Slots = 2
+	}
+	for _, h := range host {
+		cfg.Before = []model.Stage{{Ops: h, Layers: tinyLayers - 1}}
 	}
 	return model.LoadDecoder(context.Background(), f, ops, cfg)
 }

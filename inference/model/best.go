@@ -37,7 +37,7 @@ var ErrNoBest = errors.New("the backend does not choose so many logits")
 
 // MaxBest is the most candidates of a row that ForwardBest gives.
 func (m *Llama) MaxBest() int {
-	if ops, ok := m.ops.(BestOps); ok {
+	if ops, ok := m.last().ops.(BestOps); ok {
 		return ops.MaxBest()
 	}
 	return 0
@@ -51,5 +51,6 @@ func (m *Llama) ForwardBest(b Batch, k int) ([]Best, error) {
 	if err := m.run(b); err != nil {
 		return nil, err
 	}
-	return m.ops.(BestOps).BestLogits(m.x, m.norm, m.output, k)
+	last := m.last()
+	return last.ops.(BestOps).BestLogits(last.x, m.norm, m.output, k)
 }

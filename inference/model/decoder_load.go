@@ -19,13 +19,19 @@ type LoadConfig struct {
 	// Slots is how many blocks may be kept in host memory besides, on a backend that has
 	// OffloadOps; others fail with ErrNoOffload.
 	Slots int
+	// Before are the first layers, on other backends, in order; the rest, at least one,
+	// lies on the backend given to LoadDecoder. With any, all need StageOps; without, that backend has the whole model.
+	Before []Stage
+	// StepTokens is how many tokens a step will have at the most, for the memory of its
+	// activations on a backend with RoomOps; 0 leaves that out of the figures.
+	StepTokens int
 }
 
 // LoadDecoder puts the decoder in f into the backend's memory and reserves its
-// KV cache. The file may be closed afterwards. The decoder owns ops from then on;
-// on an error the caller still does.
+// KV cache. The file may be closed afterwards. The decoder owns the backends from then
+// on; on an error the caller still does.
 //
-// It fails with UnknownArchitectureError, RoomError, ErrConfig or ErrTensor.
+// It fails with UnknownArchitectureError, RoomError, ErrConfig, ErrTensor or ErrNoStage.
 func LoadDecoder(ctx context.Context, f *gguf.File, ops Ops, cfg LoadConfig) (*Llama, error) {
 	if cfg.Blocks < 1 {
 		return nil, fmt.Errorf("%w: %d KV cache blocks, at least 1 is needed", ErrConfig, cfg.Blocks)
@@ -35,11 +41,15 @@ func LoadDecoder(ctx context.Context, f *gguf.File, ops Ops, cfg LoadConfig) (*L
 	if err != nil {
 		return nil, err
 	}
-	l := newLoader(ctx, src, ops)
-	if err := l.checkRoom(spec.cacheShape(cfg.Blocks)); err != nil {
+	stages, err := cfg.stagesOf(spec.Layers, ops)
+	if err != nil {
 		return nil, err
 	}
-	m := assembleDecoder(l, spec, cfg.Blocks)
+	l := newLoader(ctx, src, ops)
+	if err := l.checkRoom(spec, stages, cfg); err != nil {
+		return nil, err
+	}
+	m := assembleDecoder(l, spec, stages, cfg.Blocks)
 	l.offload(m, cfg.Slots)
 	if err := l.finish(); err != nil {
 		return nil, err
@@ -53,43 +63,61 @@ func (l *loader) offload(m *Llama, slots int) {
 	if l.err != nil || slots == 0 {
 		return
 	}
-	ops, ok := l.ops.(OffloadOps)
-	if !ok {
-		l.err = ErrNoOffload
-		return
+	for i := range m.stages {
+		s := &m.stages[i]
+		ops, ok := s.ops.(OffloadOps)
+		if !ok {
+			l.err = ErrNoOffload
+			return
+		}
+		if l.err = ops.Offload(s.cache, slots); l.err != nil {
+			return
+		}
 	}
-	l.err = ops.Offload(m.cache, slots)
 	m.slots = slots
 }
 
 // assembleDecoder lists the parts of the model.
-func assembleDecoder(l *loader, s *decoderSpec, blocks int) *Llama {
-	c := s.Config
-	m := &Llama{ops: l.ops, config: c, blocks: blocks, embeddingScale: s.embeddingScale}
-	m.embedding, m.output = l.embeddings(c.Vocab, c.Width)
-	m.norm = l.rmsNorm("output_norm", c.Width, c.NormEps)
-	m.x = l.tensor(c.Width)
-	m.q, m.attention = l.tensor(c.Heads*c.HeadDim), l.tensor(c.Heads*c.HeadDim)
-	m.k, m.v = l.tensor(c.KVHeads*c.HeadDim), l.tensor(c.KVHeads*c.HeadDim)
-	global, local := l.ropes(s)
-	for i := range c.Layers {
-		attention, rope := s.attention, global
-		if s.local(i) {
-			attention.Window, rope = s.window, local
-		}
-		m.layers = append(m.layers, l.decoderLayer(m, s, fmt.Sprintf("blk.%d.", i), attention, rope))
-	}
-	if l.err == nil {
-		m.cache, l.err = l.ops.NewCache(s.cacheShape(blocks))
+func assembleDecoder(l *loader, s *decoderSpec, stages []Stage, blocks int) *Llama {
+	m := &Llama{config: s.Config, blocks: blocks, embeddingScale: s.embeddingScale}
+	first := 0
+	for i, st := range stages {
+		l.ops = st.Ops
+		begin := l.bytes
+		l.ends(m, i == 0, i == len(stages)-1)
+		part := l.stage(s, first, st.Layers, blocks)
+		part.bytes = l.bytes - begin
+		m.stages = append(m.stages, part)
+		first += st.Layers
 	}
 	return m
 }
 
-func (s *decoderSpec) cacheShape(blocks int) CacheShape {
-	return CacheShape{Layers: s.Layers, Blocks: blocks, KVHeads: s.KVHeads, HeadDim: s.HeadDim}
+// stage loads layers from first on, with their part of the cache.
+func (l *loader) stage(s *decoderSpec, first, layers, blocks int) stage {
+	c := s.Config
+	part := stage{ops: l.ops, first: first, x: l.tensor(c.Width)}
+	part.q, part.attention = l.tensor(c.Heads*c.HeadDim), l.tensor(c.Heads*c.HeadDim)
+	part.k, part.v = l.tensor(c.KVHeads*c.HeadDim), l.tensor(c.KVHeads*c.HeadDim)
+	global, local := l.ropes(s)
+	for i := first; i < first+layers; i++ {
+		attention, rope := s.attention, global
+		if s.local(i) {
+			attention.Window, rope = s.window, local
+		}
+		part.layers = append(part.layers, l.decoderLayer(&part, s, fmt.Sprintf("blk.%d.", i), attention, rope))
+	}
+	if l.err == nil {
+		part.cache, l.err = l.ops.NewCache(s.cacheShape(layers, blocks))
+	}
+	return part
 }
 
-func (l *loader) decoderLayer(m *Llama, s *decoderSpec, prefix string, a Attention, rope Rope) decoderLayer {
+func (s *decoderSpec) cacheShape(layers, blocks int) CacheShape {
+	return CacheShape{Layers: layers, Blocks: blocks, KVHeads: s.KVHeads, HeadDim: s.HeadDim}
+}
+
+func (l *loader) decoderLayer(m *stage, s *decoderSpec, prefix string, a Attention, rope Rope) decoderLayer {
 	c := s.Config
 	queries, keys := c.Heads*c.HeadDim, c.KVHeads*c.HeadDim
 	return decoderLayer{
@@ -118,15 +146,28 @@ func (l *loader) decoderLayer(m *Llama, s *decoderSpec, prefix string, a Attenti
 	}
 }
 
-// embeddings loads the input table and the output matrix, one matrix for both
-// where the file ties them.
-func (l *loader) embeddings(vocab, width int) (input, output Matrix) {
-	if !l.has("output.weight") {
-		tied := l.matrix("token_embd.weight", vocab, width, UseLookup|UseProduct)
-		return tied, tied
+// ends loads the input table of a model's first stage and the norm and output matrix of
+// its last. Where the file ties the two matrices, one serves both on the same backend.
+func (l *loader) ends(m *Llama, first, last bool) {
+	c, tied := &m.config, !l.has("output.weight")
+	switch {
+	case first && last && tied:
+		m.embedding = l.matrix("token_embd.weight", c.Vocab, c.Width, UseLookup|UseProduct)
+		m.output = m.embedding
+	case first:
+		m.embedding = l.matrix("token_embd.weight", c.Vocab, c.Width, UseLookup)
 	}
-	input = l.matrix("token_embd.weight", vocab, width, UseLookup)
-	return input, l.matrix("output.weight", vocab, width, UseProduct)
+	if !last {
+		return
+	}
+	if m.output == nil {
+		name := "output.weight"
+		if tied {
+			name = "token_embd.weight"
+		}
+		m.output = l.matrix(name, c.Vocab, c.Width, UseProduct)
+	}
+	m.norm = l.rmsNorm("output_norm", c.Width, c.NormEps)
 }
 
 // ropes makes the rotary positions of global and of local layers; models without

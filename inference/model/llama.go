@@ -1,24 +1,23 @@
 package model
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // Llama is the decoder family: Llama (SmolLM2, Llama 3, Mistral), Qwen2, Qwen3
 // and Gemma 3. They share one forward pass; what differs (biases, head norms,
 // post-norms, windows, rotary bases) is held by the layers. See LoadDecoder.
 type Llama struct {
-	ops    Ops
 	config Config
 	blocks int
 	slots  int // of host memory
 
-	embedding      Matrix
+	embedding      Matrix // on the first stage's backend
 	embeddingScale float32
-	layers         []decoderLayer
-	norm           Norm
+	stages         []stage // at least one
+	norm           Norm    // on the last stage's backend, as is the output
 	output         Matrix
-
-	cache                 Cache
-	x, q, k, v, attention Tensor
 }
 
 type decoderLayer struct {
@@ -37,8 +36,17 @@ func (m *Llama) Config() Config { return m.config }
 // Blocks is how many KV cache blocks were reserved at start.
 func (m *Llama) Blocks() int { return m.blocks }
 
-// Close frees the weights, the cache and the backend they live on.
-func (m *Llama) Close() error { return m.ops.Close() }
+// Close frees the weights, the cache and the backends they live on.
+func (m *Llama) Close() error {
+	var err error
+	for i := range m.stages {
+		err = errors.Join(err, m.stages[i].ops.Close())
+	}
+	return err
+}
+
+// last is the stage that has the output matrix.
+func (m *Llama) last() *stage { return &m.stages[len(m.stages)-1] }
 
 // Forward runs the batch and returns one row of logits for each requested row,
 // in batch order. Rows stay valid until the next call. A batch that does not fit
@@ -47,7 +55,8 @@ func (m *Llama) Forward(b Batch) ([][]float32, error) {
 	if err := m.run(b); err != nil {
 		return nil, err
 	}
-	return m.ops.Logits(m.x, m.norm, m.output)
+	last := m.last()
+	return last.ops.Logits(last.x, m.norm, m.output)
 }
 
 // run is the step up to the last layer.
@@ -55,15 +64,16 @@ func (m *Llama) run(b Batch) error {
 	if err := m.check(b); err != nil {
 		return err
 	}
-	m.ops.Begin(b)
-	m.ops.Embed(m.x, m.embedding, m.embeddingScale)
-	for i := range m.layers {
-		l := &m.layers[i]
-		m.ops.Project(m.x, l.norm, l.qkv...)
-		m.ops.Append(m.cache, i, m.q, m.k, m.v, l.rotation)
-		m.ops.Attend(m.attention, m.q, m.cache, i, l.attention)
-		m.ops.Residual(m.x, m.attention, l.out, l.post)
-		m.ops.FeedForward(m.x, &l.ffn)
+	first := &m.stages[0]
+	first.ops.Begin(b)
+	first.ops.Embed(first.x, m.embedding, m.embeddingScale)
+	first.run()
+	for i := range m.stages[1:] {
+		s := &m.stages[i+1]
+		if err := s.follow(&m.stages[i], b); err != nil {
+			return err
+		}
+		s.run()
 	}
 	return nil
 }

@@ -10,7 +10,8 @@ type BlockMove struct {
 }
 
 // OffloadOps is what a backend may have besides Ops: a device then keeps blocks in
-// host memory that it has no room for.
+// host memory that it has no room for. Where a model lies on several backends, a block
+// moves on all of them; the host's part of it is then copied within its memory.
 type OffloadOps interface {
 	// Offload reserves host memory for slots blocks of c.
 	Offload(c Cache, slots int) error
@@ -44,5 +45,10 @@ func (m *Llama) MoveBlocks(moves []BlockMove) error {
 			return ErrBatch
 		}
 	}
-	return m.ops.(OffloadOps).MoveBlocks(moves)
+	for i := range m.stages {
+		if err := m.stages[i].ops.(OffloadOps).MoveBlocks(moves); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -63,7 +63,7 @@ func urgency(ops model.Ops) func(urgent bool) {
 // settings say and the backend can do.
 func (a *App) offloadSlots(ops model.Ops) int {
 	i := a.cfg.Inference
-	if _, device := ops.(model.OffloadOps); !device {
+	if _, device := ops.(model.RoomOps); !device {
 		if i.KVOffloadTokens > 0 {
 			a.log.Info("inference.kv_offload_tokens is for GPUs", "backend", ops.Name())
 		}

@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"ragd/inference/gguf"
 	"ragd/internal/config"
+	"ragd/internal/testenv"
 )
 
 // The CPU keeps keys and values in q8_0 as devices do: questions are answered the same
@@ -40,6 +42,22 @@ func TestOpenDeviceRefuses(t *testing.T) {
 		}
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Without a device there is nothing to say of layers, whatever the settings ask for.
+func TestLayersWithoutADevice(t *testing.T) {
+	f, err := gguf.Open(testenv.Model(t, "smollm2-135m-instruct"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for _, device := range []string{config.DeviceCPU, config.DeviceAuto} {
+		cfg := config.Default()
+		cfg.Inference.Device, cfg.Inference.CUDALibrary, cfg.Inference.DeviceLayers = device, "/no/such/libcuda.so.1", "3"
+		if places, err := Layers(f, cfg); err != nil || places != nil {
+			t.Errorf("%s: %v, %v", device, places, err)
 		}
 	}
 }

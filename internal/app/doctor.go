@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ragd/inference/cpu/kernel"
+	"ragd/inference/gguf"
 	"ragd/ingest/store"
 	"ragd/internal/client"
 	"ragd/internal/config"
@@ -40,6 +41,7 @@ func Doctor(ctx context.Context, cfg config.Config, opts Options) []Check {
 	}
 	checks = append(checks, checkFolder(dir))
 	checks = append(checks, checkModels(cfg, dir)...)
+	checks = append(checks, checkLayers(cfg, dir)...)
 	checks = append(checks, checkServer(ctx, cfg))
 	checks = append(checks, checkDatabase(ctx, cfg)...)
 	return append(checks, checkVectors(ctx, cfg)...)
@@ -93,6 +95,32 @@ func checkModels(cfg config.Config, dir string) []Check {
 		checks = append(checks, c)
 	}
 	return checks
+}
+
+// checkLayers says where the layers of the answer model would lie, where a GPU computes.
+func checkLayers(cfg config.Config, dir string) []Check {
+	path := cfg.Models.Answer
+	if list, err := modelstore.Open(dir).List(); err == nil {
+		for _, m := range list {
+			if m.Name == path {
+				path = m.Path
+			}
+		}
+	}
+	f, err := gguf.Open(path)
+	if err != nil {
+		return nil // checkModels has told
+	}
+	defer f.Close()
+	places, err := Layers(f, cfg)
+	if len(places) == 0 && err == nil {
+		return nil
+	}
+	c := Check{Name: "layers", Found: "with the memory that is free now: " + placesText(places)}
+	if err != nil {
+		c.Problem = err.Error()
+	}
+	return []Check{c}
 }
 
 func checkServer(ctx context.Context, cfg config.Config) Check {

@@ -8,7 +8,6 @@ import (
 	"math"
 	"time"
 
-	"ragd/inference/cpu"
 	"ragd/inference/engine"
 	"ragd/inference/gguf"
 	"ragd/inference/model"
@@ -167,18 +166,20 @@ func chatModel(f *gguf.File, path string) (*answerModel, tokenizer.Tokenizer, er
 func (a *App) startEngine(ctx context.Context, f *gguf.File, tok tokenizer.Tokenizer) (*engine.Engine, model.Config, error) {
 	i := a.cfg.Inference
 	cache := CacheType(i)
-	ops, err := a.newBackend(cpu.Config{Pool: a.threads, CacheType: cache})
+	blocks := (i.KVCacheTokens + model.BlockTokens - 1) / model.BlockTokens
+	load := model.LoadConfig{Blocks: blocks, StepTokens: i.StepTokens}
+	ops, err := a.answerBackends(f, &load)
 	if err != nil {
 		return nil, model.Config{}, err
 	}
-	blocks := (i.KVCacheTokens + model.BlockTokens - 1) / model.BlockTokens
-	dec, err := model.LoadDecoder(ctx, f, ops, model.LoadConfig{Blocks: blocks, Slots: a.offloadSlots(ops)})
+	load.Slots = a.offloadSlots(ops)
+	dec, err := model.LoadDecoder(ctx, f, ops, load)
 	if err != nil {
-		return nil, model.Config{}, errors.Join(err, ops.Close())
+		return nil, model.Config{}, errors.Join(roomHint(err), closeBackends(ops, load.Before))
 	}
 	c := dec.Config()
 	perToken := c.KVBytesPerToken(cache.ValueBytes())
-	a.log.Info("answer model is loaded", "model", c.Name, "backend", ops.Name(), "weights_bytes", c.Weights,
+	a.log.Info("answer model is loaded", "model", c.Name, "backend", ops.Name(), "layers", placesText(dec.Places()), "weights_bytes", c.Weights,
 		"kv_cache_type", i.KVCacheType, "kv_bytes_per_token", perToken, "kv_bytes", perToken*float64(blocks*model.BlockTokens))
 	e, err := engine.New(dec, tok, engine.Config{
 		MaxRunning: i.MaxRunning, MaxQueue: i.MaxQueue, StepTokens: i.StepTokens, PieceTokens: i.PieceTokens,

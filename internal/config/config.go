@@ -65,6 +65,10 @@ type Inference struct {
 	// Device is "cpu", "cuda:0" (or another number), or "auto": the first device
 	// where there is one that this build can use, else the CPU.
 	Device string `koanf:"device"`
+	// DeviceLayers is how many of the answer model's layers go to the device, the last ones
+	// with the output matrix: LayersAll, of which a model that does not fit is refused;
+	// LayersAuto, as many as fit; or a number. The others are computed by the CPU.
+	DeviceLayers string `koanf:"device_layers"`
 	// CUDALibrary is the path of the CUDA driver's library; empty for the system's.
 	CUDALibrary string `koanf:"cuda_library"`
 	// Threads is how many threads compute; 0 for one a core.
@@ -179,7 +183,7 @@ func Default() Config {
 		Database: Database{MaxConns: 8},
 		Models:   Models{Answer: "smollm2-135m-instruct", Embedding: "multilingual-e5-small"},
 		Inference: Inference{
-			Device: "auto", Threads: runtime.NumCPU(), KVCacheTokens: 16384, KVCacheType: CacheF16, MaxQueue: 64, MaxRunning: 8,
+			Device: DeviceAuto, DeviceLayers: LayersAll, Threads: runtime.NumCPU(), KVCacheTokens: 16384, KVCacheType: CacheF16, MaxQueue: 64, MaxRunning: 8,
 			StepTokens: 512, PieceTokens: 256,
 			Remote: Remote{Window: 8192, Stall: time.Minute},
 		},

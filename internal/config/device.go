@@ -18,6 +18,19 @@ const (
 	CacheQ8  = "q8_0"
 )
 
+// The values of Inference.DeviceLayers beside a number.
+const (
+	LayersAll  = "all"
+	LayersAuto = "auto"
+)
+
+// DeviceLayerCount is how many of the answer model's layers go to the device; false for
+// "all" and "auto".
+func (i Inference) DeviceLayerCount() (n int, ok bool) {
+	n, err := strconv.Atoi(i.DeviceLayers)
+	return n, err == nil && n >= 0 && i.DeviceLayers == strconv.Itoa(n)
+}
+
 // maxDevices is more GPUs than a machine has.
 const maxDevices = 64
 
@@ -32,8 +45,11 @@ func (i Inference) DeviceNumber() (n int, ok bool) {
 }
 
 func (i Inference) checkDevice() error {
-	if _, ok := i.DeviceNumber(); ok || i.Device == DeviceAuto || i.Device == DeviceCPU {
-		return nil
+	if _, ok := i.DeviceNumber(); !ok && i.Device != DeviceAuto && i.Device != DeviceCPU {
+		return &FieldError{"inference.device", fmt.Sprintf("%q is not one of [auto cpu cuda:0 … cuda:%d]", i.Device, maxDevices-1)}
 	}
-	return &FieldError{"inference.device", fmt.Sprintf("%q is not one of [auto cpu cuda:0 … cuda:%d]", i.Device, maxDevices-1)}
+	if _, ok := i.DeviceLayerCount(); !ok && i.DeviceLayers != LayersAll && i.DeviceLayers != LayersAuto {
+		return &FieldError{"inference.device_layers", fmt.Sprintf("%q is neither %q, %q nor a number of layers", i.DeviceLayers, LayersAll, LayersAuto)}
+	}
+	return nil
 }

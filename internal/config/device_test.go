@@ -29,3 +29,31 @@ func TestDevices(t *testing.T) {
 		}
 	}
 }
+
+func TestDeviceLayers(t *testing.T) {
+	for layers, want := range map[string]int{"all": -1, "auto": -1, "0": 0, "12": 12} {
+		c, err := Load("", []string{"RAGD_INFERENCE_DEVICE_LAYERS=" + layers}, nil)
+		if err != nil {
+			t.Errorf("%s: %v", layers, err)
+		}
+		n, ok := c.Inference.DeviceLayerCount()
+		if !ok {
+			n = -1
+		}
+		if n != want {
+			t.Errorf("%s is %d layers, not %d", layers, n, want)
+		}
+	}
+	c, err := Load("", nil, map[string]any{"inference.device_layers": 7})
+	if n, ok := c.Inference.DeviceLayerCount(); err != nil || !ok || n != 7 {
+		t.Errorf("a number in place of text: %d, %v", n, err)
+	}
+	for _, layers := range []string{"-1", "some", "1.5", "", "+3", "03"} {
+		c := Default()
+		c.Inference.DeviceLayers = layers
+		var fe *FieldError
+		if err := c.Validate(); !errors.As(err, &fe) || fe.Field != "inference.device_layers" {
+			t.Errorf("%q: %v", layers, err)
+		}
+	}
+}

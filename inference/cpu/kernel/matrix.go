@@ -40,6 +40,19 @@ func New(t Type, rows, cols int) (*Matrix, error) {
 	return m, nil
 }
 
+// Size is the memory that the weights of New's matrix take, in bytes; 0 where New fails.
+func Size(t Type, rows, cols int) int64 {
+	m, err := shaped(t, rows, cols)
+	if err != nil {
+		return 0
+	}
+	n := (int64(rows) + PackRows - 1) / PackRows * int64(m.strip)
+	if t == F32 {
+		n *= 4
+	}
+	return n
+}
+
 // shaped is a matrix without memory yet.
 func shaped(t Type, rows, cols int) (*Matrix, error) {
 	if rows <= 0 || cols <= 0 || rows > maxElems/cols {

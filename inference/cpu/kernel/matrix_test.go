@@ -199,3 +199,21 @@ func TestActsResize(t *testing.T) {
 		t.Errorf("growing gave %d codes, %d scales", len(a.Q), len(a.D))
 	}
 }
+
+// What a matrix would take is what it takes.
+func TestSizeIsWhatNewTakes(t *testing.T) {
+	for _, typ := range append([]Type{F32, F16, BF16}, quantTypes...) {
+		for _, rows := range []int{1, 8, 13} {
+			m, err := New(typ, rows, 512)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := Size(typ, rows, 512); got != m.Bytes() {
+				t.Errorf("type %d, %d rows: %d bytes, not %d", typ, rows, got, m.Bytes())
+			}
+		}
+	}
+	if n := Size(Q4_1, 4, 33); n != 0 {
+		t.Errorf("%d bytes for columns that are no whole blocks", n)
+	}
+}
