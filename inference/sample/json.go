@@ -24,14 +24,8 @@ func (j *JSON) Mask(logits []float32) {
 			j.allowed.add(id)
 		}
 	} else {
-		j.try(j.vocab.others)
-		if j.state.mode == inString {
-			for i := range j.vocab.plain {
-				j.allowed.add(j.vocab.plain[i].id)
-			}
-		} else {
-			j.try(j.vocab.plain)
-		}
+		j.path[0] = j.state
+		j.vocab.allow(&j.allowed, j.state.mode == inString, j.step)
 	}
 	j.allowed.mask(logits)
 }
@@ -53,27 +47,10 @@ func (j *JSON) Accept(id int32) {
 // Done reports whether the object is closed.
 func (j *JSON) Done() bool { return j.state.mode == atEnd }
 
-// try allows the entries whose bytes can all follow. good is how many leading
-// bytes of the entry before could.
-func (j *JSON) try(entries []entry) {
-	j.path[0] = j.state
-	good := 0
-	for i := range entries {
-		e := &entries[i]
-		if e.common > good {
-			continue // it shares the byte that failed
-		}
-		good = e.common
-		for good < len(e.piece) {
-			next := j.path[good]
-			if !next.step(e.piece[good]) {
-				break
-			}
-			good++
-			j.path[good] = next
-		}
-		if good == len(e.piece) {
-			j.allowed.add(e.id)
-		}
-	}
+// step reads a byte behind those before it.
+func (j *JSON) step(depth int, c byte) bool {
+	next := j.path[depth]
+	ok := next.step(c)
+	j.path[depth+1] = next
+	return ok
 }

@@ -3,7 +3,6 @@ package sample
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -173,31 +172,5 @@ func TestBlankRunsEnd(t *testing.T) {
 	j.Mask(row)
 	if !math.IsInf(float64(row[' ']), -1) || row['{'] != 0 {
 		t.Error("white space may go on for ever")
-	}
-}
-
-func BenchmarkJSONMask(b *testing.B) {
-	rng := rand.New(rand.NewPCG(1, 2))
-	v := tokens()
-	for len(v) < 49152 {
-		p := make([]byte, 1+rng.IntN(7))
-		for i := range p {
-			p[i] = "abcdefghijklmnopqrstuvwxyz \".,{}[]0123456789"[rng.IntN(43)]
-		}
-		v = append(v, p)
-	}
-	piece := func(id int32) []byte { return v[id] }
-	vocab := NewVocabulary(len(v), piece, nil)
-	row := make([]float32, len(v))
-	for _, prefix := range []string{``, `{"key`, `{"key":`} {
-		b.Run(fmt.Sprintf("after %q", prefix), func(b *testing.B) {
-			j := NewJSON(vocab, piece)
-			for _, c := range []byte(prefix) {
-				j.Accept(int32(c))
-			}
-			for b.Loop() {
-				j.Mask(row)
-			}
-		})
 	}
 }

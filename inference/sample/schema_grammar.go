@@ -37,14 +37,8 @@ func (g *SchemaGrammar) Mask(logits []float32) {
 			g.allowed.add(id)
 		}
 	}
-	g.try(g.vocab.others)
-	if slices.ContainsFunc(g.now, thread.roomy) {
-		for i := range g.vocab.plain {
-			g.allowed.add(g.vocab.plain[i].id)
-		}
-	} else {
-		g.try(g.vocab.plain)
-	}
+	g.path[0] = append(g.path[0][:0], g.now...)
+	g.vocab.allow(&g.allowed, slices.ContainsFunc(g.now, thread.roomy), g.step)
 	g.allowed.mask(logits)
 }
 
@@ -87,27 +81,8 @@ func advance(dst, now []thread, c byte) []thread {
 	return out
 }
 
-// try allows the entries whose bytes can all follow. good is how many leading
-// bytes of the entry before could.
-func (g *SchemaGrammar) try(entries []entry) {
-	g.path[0] = append(g.path[0][:0], g.now...)
-	good := 0
-	for i := range entries {
-		e := &entries[i]
-		if e.common > good {
-			continue // it shares the byte that failed
-		}
-		good = e.common
-		for good < len(e.piece) {
-			next := advance(g.path[good+1][:0], g.path[good], e.piece[good])
-			g.path[good+1] = next
-			if len(next) == 0 {
-				break
-			}
-			good++
-		}
-		if good == len(e.piece) {
-			g.allowed.add(e.id)
-		}
-	}
+// step reads a byte behind those before it.
+func (g *SchemaGrammar) step(depth int, c byte) bool {
+	g.path[depth+1] = advance(g.path[depth+1][:0], g.path[depth], c)
+	return len(g.path[depth+1]) > 0
 }

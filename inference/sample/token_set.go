@@ -19,11 +19,33 @@ func (s *tokenSet) add(id int32) {
 	}
 }
 
+// addAll adds the ids of another set of the same size.
+func (s *tokenSet) addAll(o tokenSet) {
+	for i, w := range o.bits {
+		s.bits[i] |= w
+	}
+}
+
 // mask rules out every token that is not in the set.
 func (s *tokenSet) mask(logits []float32) {
-	for i := range logits {
-		if i >= s.size || s.bits[i/64]>>(i%64)&1 == 0 {
-			logits[i] = float32(math.Inf(-1))
+	none := float32(math.Inf(-1))
+	for at, w := range s.bits {
+		rows := logits[min(at*64, len(logits)):min(at*64+64, len(logits))]
+		switch w {
+		case math.MaxUint64:
+		case 0:
+			for i := range rows {
+				rows[i] = none
+			}
+		default:
+			for i := range rows {
+				if w>>i&1 == 0 {
+					rows[i] = none
+				}
+			}
 		}
+	}
+	for i := min(s.size, len(logits)); i < len(logits); i++ {
+		logits[i] = none
 	}
 }

@@ -1,31 +1,25 @@
 package sample
 
-import (
-	"bytes"
-	"slices"
-)
+import "slices"
 
-// Vocabulary is the bytes of all tokens in order, so that a grammar can try
-// them together: tokens with a common start share the work, and fail together.
-// It is immutable and may serve many grammars at once.
+// Vocabulary is the bytes of all tokens as tries, so that a grammar can try them
+// together: tokens with a common start share the work, and fail together. It is
+// immutable and may serve many grammars at once.
 type Vocabulary struct {
-	size   int
-	end    []int32 // end of generation
-	plain  []entry // printable text with no quote and no backslash
-	others []entry
-	longer int // bytes of the longest token
-}
-
-type entry struct {
-	id     int32
-	piece  []byte
-	common int // leading bytes shared with the entry before
+	size int
+	end  []int32 // end of generation
+	// plain are the tokens of printable text with no quote and no backslash, which may
+	// stand anywhere in a string, and text is all of them as a set.
+	plain, others trie
+	text          tokenSet
+	longer        int // bytes of the longest token
 }
 
 // NewVocabulary reads the pieces of size tokens. A token without bytes, such as
 // a control token, can only be chosen when it is one of end.
 func NewVocabulary(size int, piece func(id int32) []byte, end []int32) *Vocabulary {
-	v := &Vocabulary{size: size, end: slices.Clone(end)}
+	v := &Vocabulary{size: size, end: slices.Clone(end), text: newTokenSet(size)}
+	var plain, others []entry
 	for id := range int32(size) {
 		p := piece(id)
 		if len(p) == 0 || slices.Contains(end, id) {
@@ -33,13 +27,13 @@ func NewVocabulary(size int, piece func(id int32) []byte, end []int32) *Vocabula
 		}
 		v.longer = max(v.longer, len(p))
 		if plainText(p) {
-			v.plain = append(v.plain, entry{id: id, piece: p})
+			plain = append(plain, entry{id, p})
+			v.text.add(id)
 		} else {
-			v.others = append(v.others, entry{id: id, piece: p})
+			others = append(others, entry{id, p})
 		}
 	}
-	arrange(v.plain)
-	arrange(v.others)
+	v.plain, v.others = newTrie(plain), newTrie(others)
 	return v
 }
 
@@ -54,14 +48,13 @@ func plainText(p []byte) bool {
 	return s.mode == inString
 }
 
-func arrange(entries []entry) {
-	slices.SortFunc(entries, func(a, b entry) int { return bytes.Compare(a.piece, b.piece) })
-	for i := 1; i < len(entries); i++ {
-		a, b := entries[i-1].piece, entries[i].piece
-		n := 0
-		for n < len(a) && n < len(b) && a[n] == b[n] {
-			n++
-		}
-		entries[i].common = n
+// allow adds the tokens whose bytes step takes, see trie.walk. With room any plain text may
+// follow, and is not tried.
+func (v *Vocabulary) allow(to *tokenSet, room bool, step func(depth int, c byte) bool) {
+	v.others.walk(to, step)
+	if room {
+		to.addAll(v.text)
+		return
 	}
+	v.plain.walk(to, step)
 }
