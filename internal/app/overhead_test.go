@@ -3,113 +3,100 @@
 package app
 
 import (
-	"context"
 	"fmt"
 	"io"
-	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"runtime"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 
-	"ragd/internal/config"
-	"ragd/telemetry"
+	"ragd/internal/testenv"
 )
 
 const (
 	overheadPace   = time.Second / 50 // between searches, or as soon as the one before is answered
-	overheadBlock  = 25               // searches
+	overheadBlock  = 5                // searches of one app in a row
+	overheadPairs  = 10               // blocks of either app in a round
 	overheadRounds = 60
 )
 
-// BenchmarkTelemetry is what all telemetry costs a search, with it on and off in turn
-// every half a second at 50 searches a second: spans by OTLP to a sink in this process, which is part of
-// the cost, those of HTTP and of the database, metrics, log rows, and the page's
-// records. CPU is that of this process, so it does not count other programs' work;
-// latencies do. Run it with -benchtime 1x: make bench-telemetry.
+// BenchmarkTelemetry is what all telemetry costs a search: spans by OTLP, those of HTTP and of the
+// database, metrics, log rows, and the page's records. Two apps that differ in
+// nothing else, each a process of its own, are asked in turn, five searches each, 50 a
+// second. Processor time is a process's own, so what an app exports later is its
+// own too, and neither the sink nor other programs count; latencies are wall time. Of rounds of 50
+// searches of either app it tells the mean difference without the fifth of the rounds at either
+// end, and the interval that holds 95 % of such means when rounds are drawn anew.
+// Run it with -benchtime 1x: make bench-telemetry.
 func BenchmarkTelemetry(b *testing.B) {
 	sink := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
 	defer sink.Close()
-	for name, value := range map[string]string{
-		"OTEL_TRACES_EXPORTER": "otlp", "OTEL_METRICS_EXPORTER": "none", "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf", "OTEL_EXPORTER_OTLP_ENDPOINT": sink.URL,
-		"OTEL_BSP_SCHEDULE_DELAY": "500",
-	} {
-		b.Setenv(name, value)
-	}
-	cfg := settings(b)
-	on, off := overheadServer(b, cfg, false), overheadServer(b, cfg, true)
+	cfg, pool := settings(b), testenv.Database(b)
+	cfg.Database.URL = pool.Config().ConnString()
+	on := serveApart(b, pool, overheadApp{Config: cfg}, "OTEL_TRACES_EXPORTER=otlp", "OTEL_METRICS_EXPORTER=none",
+		"OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", "OTEL_EXPORTER_OTLP_ENDPOINT="+sink.URL)
+	off := serveApart(b, pool, overheadApp{Config: cfg, Off: true})
 	for b.Loop() {
-		var wall, cpu, plain, plainCPU []float64
-		for round := range overheadRounds {
-			first, second := on, off
-			if round%2 == 1 {
-				first, second = off, on
-			}
-			with, without := first.search(b), second.search(b)
-			if round%2 == 1 {
-				with, without = without, with
-			}
-			wall, cpu = append(wall, with.wall-without.wall), append(cpu, with.cpu-without.cpu)
-			plain, plainCPU = append(plain, without.wall), append(plainCPU, without.cpu)
+		var without, more rounds
+		for range overheadRounds {
+			with, plain := overheadRound(b, on, off)
+			without = append(without, plain)
+			more = append(more, round{with.wall - plain.wall, with.ragd - plain.ragd, with.postgres - plain.postgres})
 		}
-		b.ReportMetric(medianOf(plain), "µs-off/search")
-		b.ReportMetric(medianOf(wall), "µs-more/search")
-		b.ReportMetric(medianOf(plainCPU), "µs-cpu-off/search")
-		b.ReportMetric(medianOf(cpu), "µs-cpu-more/search")
-		b.ReportMetric(quartiles(cpu), "µs-cpu-more-spread")
-		b.ReportMetric(100*medianOf(cpu)/float64(overheadPace.Microseconds())/float64(runtime.NumCPU()), "%-of-machine")
+		for _, figure := range []struct {
+			name string
+			of   func(round) float64
+		}{
+			{"wall", func(r round) float64 { return r.wall }},
+			{"ragd-cpu", func(r round) float64 { return r.ragd }},
+			{"postgres-cpu", func(r round) float64 { return r.postgres }},
+		} {
+			low, high := more.between(figure.of)
+			b.ReportMetric(without.middle(figure.of), "µs-"+figure.name+"-off/search")
+			b.ReportMetric(more.middle(figure.of), "µs-"+figure.name+"-more/search")
+			b.ReportMetric(low, "µs-"+figure.name+"-more-low")
+			b.ReportMetric(high, "µs-"+figure.name+"-more-high")
+		}
+		cpu := more.middle(func(r round) float64 { return r.ragd + r.postgres })
+		b.ReportMetric(100*cpu/float64(overheadPace.Microseconds())/float64(runtime.NumCPU()), "%-of-machine")
 	}
 }
 
-// searched is an app of its own.
-type searched struct {
-	url   string
-	flush func(context.Context) error
-}
+// round is a median latency and the processor time of a search, in microseconds.
+type round struct{ wall, ragd, postgres float64 }
 
-// overheadServer is an app of its own on the same database, with some documents.
-func overheadServer(b *testing.B, cfg config.Config, off bool) searched {
+type rounds []round
+
+// overheadRound asks both apps in turn.
+func overheadRound(b *testing.B, on, off *served) (with, without round) {
 	b.Helper()
-	log := slog.New(slog.NewJSONHandler(io.Discard, nil))
-	tel, err := telemetry.New(b.Context(), telemetry.Config{Version: "bench", Off: off}, log)
-	if err != nil {
-		b.Fatal(err)
+	apps, wall, began := [2]*served{on, off}, [2][]float64{}, [2]spent{}
+	for i, s := range apps {
+		began[i] = s.spent(b)
 	}
-	a, err := Open(b.Context(), cfg, Options{Version: "bench", Log: log, Telemetry: tel})
-	if err != nil {
-		b.Fatal(err)
+	for pair := range overheadPairs {
+		for n := range apps {
+			i := (pair + n) % len(apps)
+			wall[i] = append(wall[i], apps[i].search(b)...)
+		}
 	}
-	srv := httptest.NewServer(a.Handler())
-	b.Cleanup(func() {
-		srv.Close()
-		_ = a.Close()
-		_ = tel.Shutdown(b.Context())
-	})
-	l := &live{App: a, url: srv.URL}
-	l.ingest(b, "default", false, filepath.Join("..", "..", "examples", "corpus"))
-	flush := func(context.Context) error { return nil }
-	if tracers, ok := tel.TracerProvider().(interface{ ForceFlush(context.Context) error }); ok {
-		flush = tracers.ForceFlush
+	var out [2]round
+	for i, s := range apps {
+		now, n := s.spent(b), float64(len(wall[i]))
+		out[i] = round{medianOf(wall[i]), (now.ragd - began[i].ragd) / n, (now.postgres - began[i].postgres) / n}
 	}
-	return searched{srv.URL, flush}
+	return out[0], out[1]
 }
 
-// block is a median latency and the mean CPU of a search, in microseconds.
-type block struct{ wall, cpu float64 }
-
-// search runs one block; what it exports leaves within it.
-func (s searched) search(b *testing.B) block {
+// search asks one block and returns how long each took, in microseconds.
+func (s *served) search(b *testing.B) (took []float64) {
 	b.Helper()
-	l := &live{url: s.url}
-	var took []float64
-	before := processCPU(b)
 	for n := range overheadBlock {
 		began := time.Now()
-		resp, err := l.post(b, b.Context(), "/v1/search", body{"query": fmt.Sprintf("How many numbers does vector %d have?", n)})
+		resp, err := s.post(b, b.Context(), "/v1/search", body{"query": fmt.Sprintf("How many numbers does vector %d have?", n)})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -121,30 +108,50 @@ func (s searched) search(b *testing.B) block {
 		took = append(took, float64(time.Since(began).Microseconds()))
 		time.Sleep(time.Until(began.Add(overheadPace)))
 	}
-	if err := s.flush(b.Context()); err != nil {
-		b.Error(err)
-	}
-	return block{medianOf(took), (processCPU(b) - before) / overheadBlock}
+	return took
 }
 
-// quartiles is half of the range that holds the middle half.
-func quartiles(v []float64) float64 {
-	v = slices.Sorted(slices.Values(v))
-	return (v[len(v)*3/4] - v[len(v)/4]) / 2
+// warm fills what fills with use: connections, prepared statements, the heap.
+func (s *served) warm(b *testing.B) {
+	b.Helper()
+	for range 20 {
+		s.search(b)
+	}
+}
+
+// middle is the mean without the fifth at either end.
+func (r rounds) middle(of func(round) float64) float64 {
+	v := make([]float64, len(r))
+	for i := range r {
+		v[i] = of(r[i])
+	}
+	slices.Sort(v)
+	v = v[len(v)/5 : len(v)-len(v)/5]
+	sum := 0.0
+	for _, x := range v {
+		sum += x
+	}
+	return sum / float64(len(v))
+}
+
+// between is the interval that holds 95 % of the middles of rounds drawn with
+// replacement: the percentile bootstrap.
+func (r rounds) between(of func(round) float64) (low, high float64) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const draws = 2000
+	middles, drawn := make([]float64, draws), make(rounds, len(r))
+	for i := range middles {
+		for j := range drawn {
+			drawn[j] = r[rng.IntN(len(r))]
+		}
+		middles[i] = drawn.middle(of)
+	}
+	slices.Sort(middles)
+	return middles[draws/40], middles[draws-1-draws/40]
 }
 
 func medianOf(v []float64) float64 {
 	v = slices.Clone(v)
 	slices.Sort(v)
 	return v[len(v)/2]
-}
-
-// processCPU is the processor time of this process in microseconds.
-func processCPU(b *testing.B) float64 {
-	b.Helper()
-	var u syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
-	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e3
 }
