@@ -1,10 +1,10 @@
 package telemetry
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 )
 
@@ -14,12 +14,11 @@ type metrics struct {
 	request, ttft, stage                   metric.Float64Histogram
 	serverDuration, serverTTFT, serverTPOT metric.Float64Histogram
 	input, output, cached, retrieved, used metric.Int64Histogram
+	usage                                  metric.Int64Histogram
 	droppedTokens, droppedChunks           metric.Int64Counter
 
-	spent spent
-
-	// stages are the labels of the stages, made once: every request needs them all.
-	stages map[string]metric.MeasurementOption
+	spent  spent
+	labels labelSets
 }
 
 var (
@@ -35,7 +34,9 @@ var (
 	}
 	// Doubling from a quarter of a second to about nine hours.
 	ingestBuckets = []float64{.25, .5, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768}
-	countBuckets  = []float64{0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768}
+	// The conventions': powers of four.
+	usageBuckets = []float64{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864}
+	countBuckets = []float64{0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768}
 )
 
 func newMetrics(m metric.Meter) (*metrics, error) {
@@ -55,6 +56,9 @@ func newMetrics(m metric.Meter) (*metrics, error) {
 		errs = append(errs, err)
 		return c
 	}
+	usage, err := m.Int64Histogram(metricTokenUsage, metric.WithUnit("{token}"), metric.WithDescription("tokens that models read and wrote"),
+		metric.WithExplicitBucketBoundaries(usageBuckets...))
+	errs = append(errs, err)
 	out := &metrics{
 		request:        seconds(metricRequestDuration, "whole request, receipt to last byte", stageBuckets),
 		ttft:           seconds(metricTTFT, "receipt to first token written", ttftBuckets),
@@ -69,40 +73,58 @@ func newMetrics(m metric.Meter) (*metrics, error) {
 		cached:         count(metricCachedTokens, "{token}", "prompt tokens of a request found in the prefix cache"),
 		droppedTokens:  total(metricDroppedTokens, "{token}", "tokens of retrieved chunks that were not presented, by reason"),
 		droppedChunks:  total(metricDroppedChunks, "{chunk}", "retrieved chunks that were not presented, by reason"),
-		stages:         map[string]metric.MeasurementOption{},
-	}
-	for _, r := range (Timings{}).Rows() {
-		out.stages[r.Name] = metric.WithAttributeSet(attribute.NewSet(attribute.String("stage", r.Name)))
+		usage:          usage,
 	}
 	return out, errors.Join(append(errs, out.spent.watch(m))...)
 }
 
 func (m *metrics) record(ctx context.Context, route string, t Timings, s Summary) {
-	outcome := metric.WithAttributes(attribute.String("route", route), attribute.String("outcome", string(s.Outcome)))
+	outcome := m.labels.of(labels{route: route, outcome: s.Outcome})
 	m.request.Record(ctx, t.Total.Seconds(), outcome)
 	for _, r := range t.Rows() {
 		if r.Duration > 0 {
-			m.stage.Record(ctx, r.Duration.Seconds(), m.stages[r.Name])
+			m.stage.Record(ctx, r.Duration.Seconds(), m.labels.of(labels{stage: r.Name}))
 		}
 	}
 	if t.TTFT > 0 {
 		m.ttft.Record(ctx, t.TTFT.Seconds(), outcome)
 	}
-	m.retrieved.Record(ctx, int64(s.RetrievedChunks))
-	m.used.Record(ctx, int64(s.UsedChunks))
+	if s.retrieved(t) {
+		m.retrieved.Record(ctx, int64(s.RetrievedChunks))
+	}
+	if s.presented(t) {
+		m.used.Record(ctx, int64(s.UsedChunks))
+	}
 	for _, d := range s.Dropped {
-		reason := metric.WithAttributes(attribute.String("reason", d.Reason))
+		reason := m.labels.of(labels{reason: d.Reason})
 		m.droppedTokens.Add(ctx, int64(d.Tokens), reason)
 		m.droppedChunks.Add(ctx, int64(d.Chunks), reason)
 	}
 	m.spent.add(s.Cost)
-	if t.LLMTTFT > 0 {
+	if t.generated() {
 		m.recordGeneration(ctx, t, s)
 	}
+	m.recordUsage(ctx, t, s)
+}
+
+// recordUsage counts what models read and wrote. A prompt that no token came from may
+// not have been read.
+func (m *metrics) recordUsage(ctx context.Context, t Timings, s Summary) {
+	operation := cmp.Or(s.Operation, operationChat)
+	if operation == operationChat && !t.generated() {
+		return
+	}
+	usage := func(kind string, tokens int) {
+		if tokens > 0 {
+			m.usage.Record(ctx, int64(tokens), m.labels.of(labels{operation: operation, model: s.Model, kind: kind}))
+		}
+	}
+	usage("input", s.InputTokens)
+	usage("output", s.OutputTokens)
 }
 
 func (m *metrics) recordGeneration(ctx context.Context, t Timings, s Summary) {
-	model := metric.WithAttributes(attribute.String(attrOperation, "chat"), attribute.String(attrProvider, provider), attribute.String(attrRequestModel, s.Model))
+	model := m.labels.of(labels{operation: operationChat, model: s.Model})
 	m.serverTTFT.Record(ctx, t.LLMTTFT.Seconds(), model)
 	m.serverDuration.Record(ctx, (t.LLMTTFT + t.Stage(StageDecode)).Seconds(), model)
 	if t.TPOT > 0 {

@@ -15,6 +15,7 @@ const (
 	attrOutputTokens  = "gen_ai.usage.output_tokens"
 	attrCachedTokens  = "gen_ai.usage.cache_read.input_tokens"
 	attrDataSource    = "gen_ai.data_source.id"
+	attrTokenType     = "gen_ai.token.type"
 	attrErrorType     = "error.type"
 
 	// Span attributes of ragd.
@@ -45,8 +46,8 @@ const (
 	metricServerTTFT     = "gen_ai.server.time_to_first_token"
 	metricServerTPOT     = "gen_ai.server.time_per_output_token"
 
-	// Metric of the HTTP conventions (stable), in seconds.
-	metricHTTPDuration = "http.server.request.duration"
+	// Metric of the conventions, in tokens.
+	metricTokenUsage = "gen_ai.client.token.usage"
 
 	// Metrics of ragd.
 	metricRequestDuration = "ragd.request.duration"
@@ -78,6 +79,13 @@ const (
 	metricSpansExported   = "ragd.spans.exported"
 	metricSpansDropped    = "ragd.spans.dropped"
 	metricCost            = "ragd.cost"
+
+	// Values of attrOperation. Reranking has none in the conventions.
+	operationChat = "chat"
+	// OperationEmbeddings is for Summary.Operation.
+	OperationEmbeddings = "embeddings"
+	// OperationRerank is for Summary.Operation.
+	OperationRerank = "rerank"
 
 	provider = "ragd"
 	scope    = "ragd"

@@ -29,7 +29,10 @@ const (
 
 // Summary is what a finished request is recorded with.
 type Summary struct {
-	ID              string
+	ID string
+	// Operation is what a model did, one of the conventions' gen_ai.operation.name:
+	// "chat" when empty.
+	Operation       string
 	Collection      string
 	Model           string
 	Outcome         Outcome
@@ -66,24 +69,7 @@ func (r *Request) End(ctx context.Context, t Timings, s Summary) {
 }
 
 func (r *Request) endRoot(t Timings, s Summary) {
-	r.root.SetAttributes(
-		attribute.String(attrOutcome, string(s.Outcome)),
-		attribute.String(attrAnswerKind, s.AnswerKind),
-		attribute.Bool(attrRefused, s.Outcome == Refused),
-		attribute.String(attrResponseID, s.ID),
-		attribute.String(attrResponseModel, s.Model),
-		attribute.StringSlice(attrFinishReasons, []string{s.FinishReason}),
-		attribute.Int(attrInputTokens, s.InputTokens),
-		attribute.Int(attrOutputTokens, s.OutputTokens),
-		attribute.Int(attrCachedTokens, s.CachedTokens),
-		attribute.Int(attrRetrievedChunks, s.RetrievedChunks),
-		attribute.Int(attrUsedChunks, s.UsedChunks),
-		attribute.Float64(attrRetrievalMS, ms(t.Stage(StageRetrieval))),
-		attribute.Float64(attrRerankMS, ms(t.Stage(StageRerank))),
-		attribute.Float64(attrTTFTMS, ms(t.TTFT)),
-		attribute.Float64(attrLLMTTFTMS, ms(t.LLMTTFT)),
-		attribute.Float64(attrTotalMS, ms(t.Total)),
-	)
+	r.root.SetAttributes(rootAttributes(t, s)...)
 	if c := s.Cost; c != nil {
 		r.root.SetAttributes(
 			attribute.Float64(attrCostInput, c.Input.Float()), attribute.Float64(attrCostCached, c.CachedInput.Float()),
@@ -102,6 +88,56 @@ func (r *Request) endRoot(t Timings, s Summary) {
 	}
 	r.root.End(trace.WithTimestamp(r.received.Add(t.Total)))
 }
+
+// rootAttributes say what was; what a request had none of, such as the tokens that a
+// search generates, is left out.
+func rootAttributes(t Timings, s Summary) []attribute.KeyValue {
+	attrs := make([]attribute.KeyValue, 0, 20)
+	attrs = append(attrs, attribute.String(attrOutcome, string(s.Outcome)), attribute.Bool(attrRefused, s.Outcome == Refused), attribute.Float64(attrTotalMS, ms(t.Total)))
+	for _, text := range [...]struct{ name, value string }{{attrAnswerKind, s.AnswerKind}, {attrResponseID, s.ID}, {attrResponseModel, s.Model}} {
+		if text.value != "" {
+			attrs = append(attrs, attribute.String(text.name, text.value))
+		}
+	}
+	if s.FinishReason != "" {
+		attrs = append(attrs, attribute.StringSlice(attrFinishReasons, []string{s.FinishReason}))
+	}
+	if s.InputTokens > 0 {
+		attrs = append(attrs, attribute.Int(attrInputTokens, s.InputTokens))
+	}
+	if t.generated() {
+		attrs = append(attrs, attribute.Int(attrOutputTokens, s.OutputTokens), attribute.Int(attrCachedTokens, s.CachedTokens))
+	}
+	if s.retrieved(t) {
+		attrs = append(attrs, attribute.Int(attrRetrievedChunks, s.RetrievedChunks))
+	}
+	if s.presented(t) {
+		attrs = append(attrs, attribute.Int(attrUsedChunks, s.UsedChunks))
+	}
+	for _, time := range [...]struct {
+		name string
+		took time.Duration
+	}{
+		{attrRetrievalMS, t.Stage(StageRetrieval)}, {attrRerankMS, t.Stage(StageRerank)}, {attrTTFTMS, t.TTFT}, {attrLLMTTFTMS, t.LLMTTFT},
+	} {
+		if time.took > 0 {
+			attrs = append(attrs, attribute.Float64(time.name, ms(time.took)))
+		}
+	}
+	return attrs
+}
+
+// generated reports whether a token was sampled.
+func (t Timings) generated() bool { return t.LLMTTFT > 0 }
+
+// retrieved reports whether the search of a request came to its end: one that failed
+// has no number of chunks, not even none.
+func (s Summary) retrieved(t Timings) bool {
+	return t.Stage(StageRetrieval) > 0 && (s.RetrievedChunks > 0 || s.Outcome == Answered || s.Outcome == Refused)
+}
+
+// presented reports whether evidence was chosen for a prompt, which a search does not.
+func (s Summary) presented(t Timings) bool { return s.retrieved(t) && t.Stage(StagePack) > 0 }
 
 func (r *Request) logRow(ctx context.Context, t Timings, s Summary) {
 	row := []slog.Attr{

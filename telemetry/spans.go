@@ -6,77 +6,48 @@ import (
 	"os"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// spanQueue holds bursts: the SDK's default of 2,048 spans loses most of a
+// spanBound holds bursts: the SDK's default of 2,048 spans loses most of a
 // saturated service's spans in silence.
-const spanQueue = 16384
+const spanBound = 16384
 
-// spanFlow counts what becomes of spans. The batch processor of the SDK drops
-// what overflows its queue and says nothing, so the flow keeps the queue's bound
-// itself and counts what it turns away.
-type spanFlow struct {
-	bound                               int64
-	waiting, exported, overflow, failed atomic.Int64
-}
+// The SDK's defaults of OTEL_BSP_MAX_EXPORT_BATCH_SIZE, _SCHEDULE_DELAY and _EXPORT_TIMEOUT.
+const (
+	spanBatch   = 512
+	spanDelay   = 5 * time.Second
+	spanTimeout = 30 * time.Second
+)
+
+// spanFlow counts what becomes of spans.
+type spanFlow struct{ waiting, exported, overflow, failed atomic.Int64 }
 
 // batching exports in batches through exp.
 func (f *spanFlow) batching(exp sdktrace.SpanExporter) sdktrace.SpanProcessor {
-	f.bound = int64(queueSize())
-	return &spanGate{
-		SpanProcessor: sdktrace.NewBatchSpanProcessor(&countedExporter{exp, f}, sdktrace.WithMaxQueueSize(int(f.bound))),
-		flow:          f,
+	how := batching{
+		bound: envNumber("OTEL_BSP_MAX_QUEUE_SIZE", spanBound), size: envNumber("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", spanBatch),
+		delay:   envMilliseconds("OTEL_BSP_SCHEDULE_DELAY", spanDelay),
+		timeout: envMilliseconds("OTEL_BSP_EXPORT_TIMEOUT", spanTimeout),
 	}
+	how.size = min(how.size, how.bound)
+	return newSpanQueue(exp, f, how)
 }
 
-// queueSize is the standard variable's value where it is set.
-func queueSize() int {
-	if n, err := strconv.Atoi(os.Getenv("OTEL_BSP_MAX_QUEUE_SIZE")); err == nil && n > 0 {
+// envNumber is a standard variable's value where it is set to a positive number.
+func envNumber(name string, other int) int {
+	if n, err := strconv.Atoi(os.Getenv(name)); err == nil && n > 0 {
 		return n
 	}
-	return spanQueue
+	return other
 }
 
-// spanGate turns spans away when as many wait as the queue behind it holds.
-type spanGate struct {
-	sdktrace.SpanProcessor
-	flow *spanFlow
-}
-
-// OnEnd takes a finished span in, or counts it as dropped.
-func (g *spanGate) OnEnd(s sdktrace.ReadOnlySpan) {
-	if !s.SpanContext().IsSampled() {
-		return
-	}
-	if g.flow.waiting.Add(1) > g.flow.bound {
-		g.flow.waiting.Add(-1)
-		g.flow.overflow.Add(1)
-		return
-	}
-	g.SpanProcessor.OnEnd(s)
-}
-
-// countedExporter counts what leaves.
-type countedExporter struct {
-	sdktrace.SpanExporter
-	flow *spanFlow
-}
-
-// ExportSpans hands the batch on.
-func (e *countedExporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
-	n := int64(len(spans))
-	err := e.SpanExporter.ExportSpans(ctx, spans)
-	e.flow.waiting.Add(-n)
-	if err != nil {
-		e.flow.failed.Add(n)
-		return err
-	}
-	e.flow.exported.Add(n)
-	return nil
+func envMilliseconds(name string, other time.Duration) time.Duration {
+	return time.Duration(envNumber(name, int(other.Milliseconds()))) * time.Millisecond
 }
 
 // watch registers the counters.

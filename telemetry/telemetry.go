@@ -59,6 +59,7 @@ type Telemetry struct {
 	active   atomic.Int64
 	flow     spanFlow
 	ingest   *ingestMetrics
+	served   *served
 }
 
 // What of the SDK's providers is used.
@@ -108,12 +109,14 @@ func (t *Telemetry) instruments() error {
 	var err, err2 error
 	t.metrics, err = newMetrics(t.meter)
 	t.ingest, err2 = newIngestMetrics(t.meter)
+	var err4 error
+	t.served, err4 = newServed(t.meter)
 	_, err3 := t.meter.Int64ObservableGauge(metricActive, metric.WithUnit("{request}"), metric.WithDescription("requests between receipt and last byte"),
 		metric.WithInt64Callback(func(_ context.Context, o metric.Int64Observer) error {
 			o.Observe(t.active.Load())
 			return nil
 		}))
-	return errors.Join(err, err2, err3, t.flow.watch(t.meter))
+	return errors.Join(err, err2, err3, err4, t.flow.watch(t.meter))
 }
 
 func serviceResource(ctx context.Context, version string) (*resource.Resource, error) {
@@ -156,7 +159,7 @@ func newMeters(ctx context.Context, cfg Config, reg *prometheus.Registry, res *r
 	if err != nil {
 		return nil, fmt.Errorf("telemetry: prometheus: %w", err)
 	}
-	opts := []sdkmetric.Option{sdkmetric.WithResource(res), sdkmetric.WithReader(prom), sdkmetric.WithView(serverViews()...)}
+	opts := []sdkmetric.Option{sdkmetric.WithResource(res), sdkmetric.WithReader(prom)}
 	if exporting("OTEL_METRICS_EXPORTER", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT") {
 		reader, err := autoexport.NewMetricReader(ctx)
 		if err != nil {

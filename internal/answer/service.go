@@ -228,7 +228,9 @@ func (s *Service) Search(ctx context.Context, req SearchRequest) (*SearchResult,
 		rec.Abandon(err)
 	}
 	t := rec.Timings(time.Now())
-	rec.End(context.WithoutCancel(ctx), t, a.summary(err))
+	sum := a.summary(err)
+	sum.AnswerKind = "" // a search answers nothing
+	rec.End(context.WithoutCancel(ctx), t, sum)
 	if err != nil {
 		return &SearchResult{TraceID: rec.TraceID(), Timings: t}, AsError(fmt.Errorf("search: %w", err))
 	}

@@ -79,7 +79,7 @@ type EmbedResult struct {
 // Embed encodes texts. The result is never nil.
 func (s *Service) Embed(ctx context.Context, received time.Time, req EmbedRequest) (*EmbedResult, error) {
 	res := &EmbedResult{ID: NewID("emb_"), Model: s.Texts.Encoder.Model()}
-	w := &work{Service: s, route: RouteEmbeddings, received: received, id: res.ID, model: res.Model, tokens: &res.Tokens, field: "input"}
+	w := &work{Service: s, route: RouteEmbeddings, operation: telemetry.OperationEmbeddings, received: received, id: res.ID, model: res.Model, tokens: &res.Tokens, field: "input"}
 	err := w.do(ctx, req.Texts, func(ctx context.Context, rec *telemetry.Request) (err error) {
 		ctx, end := rec.Begin(ctx, telemetry.StageEmbed, res.Model)
 		defer func() { end(err) }()
@@ -120,7 +120,7 @@ type RankedText struct {
 // Rerank orders texts by the scorer in use. The result is never nil.
 func (s *Service) Rerank(ctx context.Context, received time.Time, req RerankRequest) (*RerankResult, error) {
 	res := &RerankResult{ID: NewID("rerank_"), Results: []RankedText{}}
-	w := &work{Service: s, route: RouteRerank, received: received, id: res.ID, tokens: &res.Tokens, field: "documents"}
+	w := &work{Service: s, route: RouteRerank, operation: telemetry.OperationRerank, received: received, id: res.ID, tokens: &res.Tokens, field: "documents"}
 	if s.Texts.Scorer != nil {
 		res.Model = s.Texts.Scorer.Model()
 		w.model = res.Model
@@ -164,6 +164,7 @@ func (r *RerankRequest) validate(scorer TextScorer) error {
 type work struct {
 	*Service
 	route     Route
+	operation string // gen_ai.operation.name
 	received  time.Time
 	id, model string
 	field     string // name of the list
@@ -186,7 +187,7 @@ func (w *work) do(ctx context.Context, texts []string, run func(context.Context,
 		err = AsError(w.named(err))
 	}
 	w.timings = rec.Timings(time.Now())
-	sum := telemetry.Summary{ID: w.id, Model: w.model, Outcome: telemetry.Answered, InputTokens: *w.tokens}
+	sum := telemetry.Summary{ID: w.id, Operation: w.operation, Model: w.model, Outcome: telemetry.Answered, InputTokens: *w.tokens}
 	rec.End(context.WithoutCancel(ctx), w.timings, failed(sum, err))
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"ragd/internal/tenant"
 	"ragd/migrations"
 	"ragd/retrieve/lexical"
+	"ragd/telemetry/pgtrace"
 )
 
 // openDatabase connects to the configured database, or to the private one which
@@ -28,9 +29,12 @@ func (a *App) openDatabase(ctx context.Context) error {
 		return err
 	}
 	cfg.MaxConns = int32(a.cfg.Database.MaxConns)
-	// The wait for a connection is a metric of the pool. A span of each would be a
-	// third of a search's spans, and next to all of them of nothing.
-	cfg.ConnConfig.Tracer = otelpgx.NewTracer(otelpgx.WithTracerProvider(a.tel.TracerProvider()), otelpgx.WithDisableAcquireTracer())
+	// The wait for a connection is a metric of the pool, and no span of its own.
+	tracer, err := pgtrace.New(a.tel.TracerProvider(), a.tel.MeterProvider(), cfg.ConnConfig.Database)
+	if err != nil {
+		return fmt.Errorf("database: %w", err)
+	}
+	cfg.ConnConfig.Tracer = tracer
 	pool, err := pgxpool.NewWithConfig(ctx, cfg)
 	if err != nil {
 		return fmt.Errorf("database: %w", err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -141,6 +142,7 @@ func testChatCancel(t *testing.T, l *live, model string) {
 }
 
 func testTexts(t *testing.T, l *live, _ string) {
+	before := l.metric(t, "ragd_chunks_retrieved_count")
 	var list struct {
 		Data  []struct{ Embedding []float32 }
 		Usage struct {
@@ -177,4 +179,27 @@ func testTexts(t *testing.T, l *live, _ string) {
 	if status != 200 || !strings.Contains(data, `"results":[{"index":1,`) {
 		t.Errorf("rerank: %d %s", status, data)
 	}
+	// The tokens that were read are counted, and no chunks: nothing was searched.
+	for _, operation := range []string{"embeddings", "rerank"} {
+		read := l.metric(t, `gen_ai_client_token_usage_sum{gen_ai_operation_name="`+operation+`"`)
+		if read == "" || read == "0" {
+			t.Errorf("%s read %q tokens", operation, read)
+		}
+	}
+	if after := l.metric(t, "ragd_chunks_retrieved_count"); after != before {
+		t.Errorf("searches counted before %s, after %s", before, after)
+	}
+}
+
+// metric is the value of the first sample whose line begins so, or empty.
+func (l *live) metric(t *testing.T, begins string) string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	l.tel.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	for line := range strings.Lines(w.Body.String()) {
+		if strings.HasPrefix(line, begins) {
+			return line[strings.LastIndex(line, " ")+1 : len(line)-1]
+		}
+	}
+	return ""
 }

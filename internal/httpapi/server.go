@@ -106,7 +106,7 @@ func New(deps Deps, cfg Config) http.Handler {
 	// No proxy in front is known, so nobody's word is taken for who the client is.
 	e.ForwardedByClientIP = false
 	if deps.Telemetry != nil {
-		e.Use(instrument(deps.Telemetry))
+		e.Use(instrument(deps.Telemetry)...)
 	}
 	e.Use(s.recover)
 	e.NoRoute(func(c *gin.Context) { s.fail(c, &answer.Error{Code: answer.NotFound, Message: "no such route"}, "") })
