@@ -49,7 +49,7 @@ func TestPoolProperties(t *testing.T) {
 					l.pool.hash = hash
 				}
 				t.Repeat(map[string]func(*rapid.T){
-					"admit": l.admit, "run": l.run, "finish": l.finish, "": l.check,
+					"admit": l.admit, "grow": l.grow, "run": l.run, "finish": l.finish, "": l.check,
 				})
 			})
 		})
@@ -80,6 +80,11 @@ func (l *life) admit(t *rapid.T) {
 	}
 	s.table, s.done = table, table.Cached()
 	l.running = append(l.running, s)
+	l.move()
+}
+
+// move makes the copies that the pool asks for.
+func (l *life) move() {
 	for _, m := range l.pool.Moves() {
 		if m.Save {
 			l.slots[m.Slot] = l.content[m.Block]
@@ -87,6 +92,31 @@ func (l *life) admit(t *rapid.T) {
 			l.content[m.Block] = l.slots[m.Slot]
 		}
 	}
+}
+
+// grow makes room for a longer answer, in whole blocks that were free.
+func (l *life) grow(t *rapid.T) {
+	if len(l.running) == 0 {
+		return
+	}
+	s := rapid.SampledFrom(l.running).Draw(t, "sequence")
+	capacity := s.capacity + rapid.IntRange(0, 40).Draw(t, "more")
+	held, free := len(s.table.Blocks()), l.pool.Free()
+	more := max(0, BlocksOf(capacity)-held)
+	ok := l.pool.Grow(s.table, capacity)
+	if ok != (more <= free) {
+		t.Fatalf("%d more blocks with %d free, grown %v", more, free, ok)
+	}
+	if !ok {
+		more, capacity = 0, s.capacity
+	}
+	if got := len(s.table.Blocks()) - held; got != more || free-l.pool.Free() != more {
+		t.Fatalf("grew by %d blocks, %d free before and %d after; want %d", got, free, l.pool.Free(), more)
+	}
+	if s.capacity = capacity; s.table.Capacity() < capacity {
+		t.Fatalf("the table holds %d positions, want %d", s.table.Capacity(), capacity)
+	}
+	l.move()
 }
 
 func (l *life) run(t *rapid.T) {

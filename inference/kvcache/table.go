@@ -7,7 +7,7 @@ import (
 )
 
 // Table is the block table of one sequence: position p lies in block
-// Blocks()[p/model.BlockTokens]. It is made by Pool.Reserve.
+// Blocks()[p/model.BlockTokens]. It is made by Pool.Reserve and enlarged by Pool.Grow.
 type Table struct {
 	blocks  []int32
 	salt    string
@@ -16,9 +16,12 @@ type Table struct {
 	hash    uint64 // hash of block indexed-1
 }
 
-// Blocks are the block numbers. They are valid until the next Commit or
+// Blocks are the block numbers. They are valid until the next Grow, Commit or
 // Release.
 func (t *Table) Blocks() []int32 { return t.blocks }
+
+// Capacity is how many positions the blocks hold.
+func (t *Table) Capacity() int { return len(t.blocks) * model.BlockTokens }
 
 // Cached is the number of leading tokens whose keys and values were already
 // there.
@@ -36,10 +39,9 @@ func (p *Pool) Need(tokens []int32, capacity int, salt string) int {
 	return need
 }
 
-// Reserve makes a table for a sequence that starts with tokens and grows to
-// capacity (at least their number). It holds all its blocks from the start, so
-// that an admitted sequence never runs out of memory. It reports false, and
-// takes nothing, when too few are free.
+// Reserve makes a table for a sequence that starts with tokens, with blocks for
+// capacity positions (at least their number). It reports false, and takes nothing,
+// when too few are free.
 func (p *Pool) Reserve(tokens []int32, capacity int, salt string) (*Table, bool) {
 	if p.Need(tokens, capacity, salt) > p.Free() {
 		return nil, false
@@ -64,6 +66,24 @@ func (p *Pool) Reserve(tokens []int32, capacity int, salt string) (*Table, bool)
 	// the sequence are mostly neighbours in memory, which attention reads faster.
 	slices.Sort(t.blocks[t.indexed:])
 	return t, true
+}
+
+// Grow adds the blocks that a table lacks for capacity positions. It reports false, and
+// takes nothing, when too few are free.
+func (p *Pool) Grow(t *Table, capacity int) bool {
+	more := BlocksOf(capacity) - len(t.blocks)
+	if more <= 0 {
+		return true
+	}
+	if more > p.Free() {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for range more {
+		t.blocks = append(t.blocks, p.take())
+	}
+	return true
 }
 
 // Warm is how many of the first tokens Reserve would take over now. It is safe for
