@@ -4,6 +4,7 @@
 // goes round one loop:
 //
 //	sweep    those whose caller is gone, leave and give their blocks back
+//	grow     answers take the block of their next token, or one of them pauses
 //	admit    those who wait, start as far as places and blocks go
 //	compose  decode tokens and pieces of prompts make one ragged batch
 //	forward  the decoder runs it
@@ -12,10 +13,18 @@
 // A sequence goes one way through these states:
 //
 //	waiting ──► running (prefill ──► decode) ──► Done or Failed
+//	   │  ▲         │
+//	   │  └─────────┤ preempted
 //	   └────────────┴── cancelled ──────────────► Done
 //
-// Invariants. A running sequence holds all blocks it can ever need. An ended
-// one holds none. The loop never waits for a reader: a Stream joins the text of
+// Invariants. A running sequence holds the blocks of the tokens it has, an ended or
+// waiting one none. When no block is free for a running one, one is preempted: its
+// blocks go back, with their content in the prefix index, and it waits before all that
+// never ran until there is room for all it has. Then it reads what was evicted and goes
+// on with the token it would have drawn: generator, penalties, grammar, stop texts
+// and what was streamed are its own and never touched. The first of those that run is
+// not preempted, and nobody new starts while a preempted one waits, so each comes to
+// its end. The loop never waits for a reader: a Stream joins the text of
 // tokens not yet read into one Delta, so its size is bounded by the answer. A
 // cancel takes effect before the next step, also between the pieces of a long
 // prompt. What a sequence draws depends on its own tokens, seed and logits
@@ -24,5 +33,6 @@
 //
 // The engine counts tokens as the decoder sees them: Usage.InputTokens is what
 // the request brought, Usage.OutputTokens is what was drawn, with the token that
-// ended the answer.
+// ended the answer. What a preempted answer has to read again counts for neither, and
+// nor do its own blocks, found again, count as cached: they are RecomputedTokens.
 package engine

@@ -36,6 +36,9 @@ type Config struct {
 	NoKVCache bool
 	// NoLookup drafts nothing: every token takes a step of its own.
 	NoLookup bool
+	// NoPreemption starts a request only when the blocks of its longest answer are free,
+	// so that no answer ever pauses for lack of them, at the price of a longer queue.
+	NoPreemption bool
 }
 
 func (c Config) withDefaults() (Config, error) {
@@ -76,18 +79,19 @@ const (
 
 // Engine runs requests on one decoder. Its methods are safe for concurrent use.
 type Engine struct {
-	dec    model.Decoder
-	best   model.BestDecoder // dec, where it can tell the largest logits; else nil
-	mover  model.Offloader   // dec, where it keeps blocks in host memory; else nil
-	tok    tokenizer.Tokenizer
-	limits schedule.Limits
-	queue  int // MaxQueue
-	gap    time.Duration
-	noKV   bool
-	lookup bool
-	vocab  int
-	window int
-	ends   []int32
+	dec     model.Decoder
+	best    model.BestDecoder // dec, where it can tell the largest logits; else nil
+	mover   model.Offloader   // dec, where it keeps blocks in host memory; else nil
+	tok     tokenizer.Tokenizer
+	limits  schedule.Limits
+	queue   int // MaxQueue
+	gap     time.Duration
+	noKV    bool
+	lookup  bool
+	reserve bool // blocks for the longest answer from the start
+	vocab   int
+	window  int
+	ends    []int32
 
 	wake   chan struct{} // holds a value when there is news for an idle loop
 	done   chan struct{} // closed when the loop has returned
@@ -95,7 +99,7 @@ type Engine struct {
 
 	mu      sync.Mutex
 	phase   phase
-	waiting []*sequence // in the order of arrival
+	waiting []*sequence // those that were preempted as they started, then in the order of arrival
 	fair    schedule.Fair
 	stats   Stats
 	pace    pace
@@ -130,18 +134,19 @@ func build(dec model.Decoder, tok tokenizer.Tokenizer, cfg Config) (*Engine, err
 		window = min(window, context)
 	}
 	e := &Engine{
-		dec:    dec,
-		tok:    tok,
-		limits: schedule.Limits{Running: cfg.MaxRunning, StepTokens: cfg.StepTokens, PieceTokens: cfg.PieceTokens},
-		queue:  cfg.MaxQueue,
-		gap:    cfg.MaxGap,
-		noKV:   cfg.NoKVCache,
-		lookup: !cfg.NoLookup && !cfg.NoKVCache,
-		vocab:  dec.Config().Vocab,
-		window: window,
-		ends:   tok.Special().EndOfGeneration,
-		wake:   make(chan struct{}, 1),
-		done:   make(chan struct{}),
+		dec:     dec,
+		tok:     tok,
+		limits:  schedule.Limits{Running: cfg.MaxRunning, StepTokens: cfg.StepTokens, PieceTokens: cfg.PieceTokens},
+		queue:   cfg.MaxQueue,
+		gap:     cfg.MaxGap,
+		noKV:    cfg.NoKVCache,
+		lookup:  !cfg.NoLookup && !cfg.NoKVCache,
+		reserve: cfg.NoPreemption,
+		vocab:   dec.Config().Vocab,
+		window:  window,
+		ends:    tok.Special().EndOfGeneration,
+		wake:    make(chan struct{}, 1),
+		done:    make(chan struct{}),
 	}
 	deep := depthOfDouble(dec.Config())
 	e.loop.beside = schedule.NewThrottle(firstPrompt, 1, deep)
@@ -248,10 +253,11 @@ func (e *Engine) leave(s *sequence) {
 	}
 	e.waiting = slices.Delete(e.waiting, at, at+1)
 	e.stats.Cancelled++
-	s.feed.Finish("", s.outcome(ReasonCancelled))
-	for place, i := range e.order() {
-		e.waiting[i].feed.Queued(place + 1)
+	if s.started > 0 {
+		e.account(s)
 	}
+	s.feed.Finish("", s.outcome(ReasonCancelled))
+	e.tellPlaces(e.order())
 }
 
 // Close lets running answers finish until ctx ends, then cancels them. Those

@@ -65,6 +65,10 @@ type Usage struct {
 	// DraftedTokens were guessed by prompt lookup, AcceptedTokens of them were
 	// right and are part of OutputTokens.
 	DraftedTokens, AcceptedTokens int
+	// Preemptions is how often the answer had to give its cache blocks back and wait,
+	// RecomputedTokens how many rows were run a second time for that. They are neither
+	// input nor output.
+	Preemptions, RecomputedTokens int
 	// PrefillTime and DecodeTime are the request's share of the decoder's time: each
 	// step is divided by the tokens that it ran, before and after the first token of
 	// the answer. Over all requests they add up to the time that the decoder worked.
@@ -78,6 +82,9 @@ type Times struct {
 	Scheduled  time.Time
 	FirstToken time.Time // the first token was drawn
 	Last       time.Time // the last token was drawn
+	// Preempted is how long the request waited after it had started, since its cache
+	// blocks were needed elsewhere. It is part of Prefill or Decode.
+	Preempted time.Duration
 }
 
 // Queue is the time from submitted to scheduled.

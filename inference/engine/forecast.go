@@ -67,14 +67,19 @@ func (o *outlook) ended(tokens, accepted int) {
 	}
 }
 
-// steps is how many more steps an answer is expected to take, given its tokens so far
-// and those that may come. One that is past the usual length goes on for a while.
-func (o *outlook) steps(written, left int) int {
+// expected is how many more tokens an answer is expected to have, given its tokens so
+// far and those that may come. One that is past the usual length goes on for a while.
+func (o *outlook) expected(written, left int) float64 {
 	more := float64(left)
 	if o.length > 0 {
 		more = min(more, max(o.length-float64(written), o.length/4))
 	}
-	return int(more * (1 - min(o.accepted, 0.9)))
+	return more
+}
+
+// steps is how many more steps it is expected to take.
+func (o *outlook) steps(written, left int) int {
+	return int(o.expected(written, left) * (1 - min(o.accepted, 0.9)))
 }
 
 // jobs appends the running sequences as a forecast sees them. Only the loop may call
@@ -84,7 +89,7 @@ func (e *Engine) jobs(to []schedule.Job) []schedule.Job {
 	for _, s := range e.loop.running {
 		if !s.ended {
 			to = append(to, schedule.Job{
-				Done: s.done, Prompt: max(0, s.prompt-s.done), Answer: e.outlook.steps(len(s.tokens)-s.prompt, s.left()), By: s.due(now),
+				Done: s.done, Prompt: s.unread(), Answer: e.outlook.steps(s.drawn(), s.left()), By: s.due(now),
 			})
 		}
 	}
@@ -104,7 +109,13 @@ func (e *Engine) FirstToken(prompt, warm int, by time.Time) time.Duration {
 		o.Underway = o.Now.Sub(e.outlook.began)
 	}
 	for _, s := range e.waiting {
-		o.Waiting = append(o.Waiting, schedule.Job{Prompt: s.prompt, Answer: e.outlook.steps(0, s.maxTokens), By: s.due(o.Now)})
+		j := schedule.Job{Prompt: len(s.tokens), Answer: e.outlook.steps(s.drawn(), s.left()), By: s.due(o.Now)}
+		if s.started > 0 {
+			// Most of what it had computed is there still.
+			j.Done = e.Warm(s.tenant, s.tokens)
+			j.Prompt -= j.Done
+		}
+		o.Waiting = append(o.Waiting, j)
 	}
 	e.mu.Unlock()
 	return o.FirstToken(schedule.Job{Done: warm, Prompt: max(1, prompt-warm), Answer: 1, By: by})

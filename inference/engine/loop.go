@@ -14,7 +14,8 @@ import (
 // loop is the state that belongs to the goroutine of run alone.
 type loop struct {
 	pool    *kvcache.Pool
-	running []*sequence // in the order of admission
+	running []*sequence // in the order in which they first started
+	started int         // how many have
 
 	// beside bounds prompts in steps where others decode, alone all other steps.
 	beside, alone schedule.Throttle
@@ -67,19 +68,32 @@ func (e *Engine) settle() bool {
 		}
 	}
 	e.compact()
+	if e.phase != open {
+		e.turnAway()
+	}
+	e.grow()
+	e.admit()
+	e.measure()
+	return e.phase != open
+}
+
+// turnAway empties the queue of a closing engine: answers that had begun are cut short
+// only where those that run are, too.
+func (e *Engine) turnAway() {
 	e.waiting = slices.DeleteFunc(e.waiting, func(s *sequence) bool {
 		switch {
-		case e.phase != open:
+		case s.started == 0:
 			e.stats.Failed++
 			s.feed.Finish("", s.failure(ErrClosed))
+		case e.phase == stopping:
+			e.stats.Cancelled++
+			e.account(s)
+			s.feed.Finish("", s.outcome(ReasonCancelled))
 		default:
 			return false
 		}
 		return true
 	})
-	e.admit()
-	e.measure()
-	return e.phase != open
 }
 
 // admit starts what may start and tells the others their place.
@@ -89,36 +103,60 @@ func (e *Engine) admit() {
 	}
 	order := e.order()
 	pool := e.loop.pool
-	n := schedule.Admit(order, len(e.loop.running), pool.Free(), e.limits, func(i int) int {
+	n := schedule.Admit(order, len(e.loop.running), pool.Free(), e.loop.growing(), e.limits, func(i int) schedule.Need {
 		s := e.waiting[i]
-		return pool.Need(s.tokens, s.capacity(), s.tenant)
+		room := e.room(s)
+		return schedule.Need{Blocks: pool.Need(s.tokens, room, s.tenant), Grows: s.grows(room)}
 	})
 	for _, i := range order[:n] {
 		e.start(e.waiting[i])
 	}
-	for place, i := range order[n:] {
-		e.waiting[i].feed.Queued(place + 1)
-	}
+	e.tellPlaces(order[n:])
 	e.waiting = slices.DeleteFunc(e.waiting, func(s *sequence) bool { return s.table != nil })
 }
 
-// order is the order in which those who wait are to start. The caller holds the
-// lock.
-func (e *Engine) order() []int {
-	waiting := make([]schedule.Waiting, len(e.waiting))
-	for i, s := range e.waiting {
-		waiting[i] = schedule.Waiting{Tenant: s.tenant, Tokens: s.prompt + s.maxTokens}
+// tellPlaces tells those who wait their place. One that has started before has none:
+// its reader sees an answer that pauses.
+func (e *Engine) tellPlaces(order []int) {
+	for place, i := range order {
+		if s := e.waiting[i]; s.started == 0 {
+			s.feed.Queued(place + 1)
+		}
 	}
-	return e.fair.Order(waiting)
+}
+
+// order is the order in which those who wait are to start: first those that were
+// preempted, which their tenants were charged for, as they started. The caller holds
+// the lock.
+func (e *Engine) order() []int {
+	first := e.preempted()
+	waiting := make([]schedule.Waiting, 0, len(e.waiting)-first)
+	for _, s := range e.waiting[first:] {
+		waiting = append(waiting, schedule.Waiting{Tenant: s.tenant, Tokens: s.prompt + s.maxTokens})
+	}
+	order := make([]int, 0, len(e.waiting))
+	for i := range first {
+		order = append(order, i)
+	}
+	for _, i := range e.fair.Order(waiting) {
+		order = append(order, first+i)
+	}
+	return order
 }
 
 // start reserves the blocks that Admit found free.
 func (e *Engine) start(s *sequence) {
-	table, ok := e.loop.pool.Reserve(s.tokens, s.capacity(), s.tenant)
+	table, ok := e.loop.pool.Reserve(s.tokens, e.room(s), s.tenant)
 	if !ok {
 		return // It stays in the queue. Need is an upper bound, so this is not expected.
 	}
-	s.table, s.done = table, table.Cached()
+	s.table, s.done, s.target = table, table.Cached(), len(s.tokens)
+	if s.started > 0 {
+		e.resume(s)
+		return
+	}
+	e.loop.started++
+	s.started, s.cached = e.loop.started, s.done
 	s.times.Scheduled = time.Now()
 	s.feed.Scheduled(Scheduled{At: s.times.Scheduled, CachedTokens: s.done})
 	e.loop.running = append(e.loop.running, s)
@@ -133,20 +171,27 @@ func (e *Engine) start(s *sequence) {
 // know, so that whoever has read the last event finds them free. The caller
 // holds the lock.
 func (e *Engine) end(s *sequence, rest string, last Event) {
-	e.stats.OutputTokens += int64(len(s.tokens) - s.prompt)
-	e.outlook.ended(len(s.tokens)-s.prompt, s.accepted)
-	e.stats.DraftedTokens += int64(s.drafted)
-	e.stats.AcceptedTokens += int64(s.accepted)
+	e.account(s)
 	e.loop.pool.Release(s.table)
-	e.fair.Return(s.tenant, s.left()+max(0, s.prompt-s.done))
 	s.ended = true
 	e.measure()
 	s.feed.Finish(rest, last)
 }
 
-// compact forgets the sequences that ended.
+// account books an answer that ends, once. The caller holds the lock.
+func (e *Engine) account(s *sequence) {
+	s.returned()
+	e.stats.OutputTokens += int64(s.drawn())
+	e.outlook.ended(s.drawn(), s.accepted)
+	e.stats.DraftedTokens += int64(s.drafted)
+	e.stats.AcceptedTokens += int64(s.accepted)
+	e.stats.RecomputedTokens += int64(s.recomputed)
+	e.fair.Return(s.tenant, s.left()+max(0, s.prompt-max(s.done, s.reached)))
+}
+
+// compact forgets the sequences that ended or were preempted.
 func (e *Engine) compact() {
-	e.loop.running = slices.DeleteFunc(e.loop.running, func(s *sequence) bool { return s.ended })
+	e.loop.running = slices.DeleteFunc(e.loop.running, func(s *sequence) bool { return s.ended || s.table == nil })
 }
 
 // step runs one batch. An error fails what was running and nothing else: those
@@ -285,7 +330,7 @@ func (e *Engine) advance(p part, rows []row) {
 	s := p.sequence
 	var reason Reason
 	var err error
-	s.done += p.rows
+	s.ran(p.rows)
 	if len(rows) > 0 {
 		var accepted int
 		accepted, reason, err = s.verify(rows, e.tok, e.ends)

@@ -12,8 +12,7 @@ import (
 type Request struct {
 	// Tokens is the whole prompt, at least one id.
 	Tokens []int32
-	// MaxTokens is the longest answer in tokens, at least 1. Memory for it is
-	// reserved when the request starts.
+	// MaxTokens is the longest answer in tokens, at least 1.
 	MaxTokens int
 	// Sampling says how tokens are drawn; the seed belongs to the request. The
 	// repetition penalty counts the answer only: an answer from given evidence

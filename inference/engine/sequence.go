@@ -10,7 +10,8 @@ import (
 	"ragd/inference/tokenizer"
 )
 
-// sequence is a request on its way. It belongs to the loop once it was admitted.
+// sequence is a request on its way. It belongs to the loop while it runs; while it
+// waits, Engine.mu guards it.
 type sequence struct {
 	feed      *Feed
 	tenant    string
@@ -20,6 +21,7 @@ type sequence struct {
 	by        time.Time // of the first token, where it was promised
 	ignoreEOS bool
 	done      int // tokens whose keys and values are in the cache
+	target    int // tokens that it has to read before it draws its next one
 	lookup    *lookup
 	drafted   int
 	accepted  int
@@ -33,6 +35,13 @@ type sequence struct {
 	prefill   time.Duration // share of the decoder's time
 	decode    time.Duration
 	ended     bool
+
+	started     int       // the place in the order of first starts, from 1; 0 before
+	cached      int       // tokens of the prompt found in the cache then
+	reached     int       // tokens that were in the cache when it was preempted
+	awaySince   time.Time // when it was preempted; zero while it is not
+	preemptions int
+	recomputed  int // rows that were run again
 }
 
 func (e *Engine) newSequence(r *Request) (*sequence, error) {
@@ -76,33 +85,42 @@ func (s *sequence) pending() int { return len(s.tokens) - s.done }
 // is not to hold the others up for long.
 const overrun = 250 * time.Millisecond
 
-// due is when the first token is to be there; zero when at no time, or too long ago.
+// due is when the first token is to be there; zero when at no time, or too long ago, or
+// when it was drawn.
 func (s *sequence) due(now time.Time) time.Time {
-	if now.Sub(s.by) > overrun {
+	if now.Sub(s.by) > overrun || !s.times.FirstToken.IsZero() {
 		return time.Time{}
 	}
 	return s.by
 }
 
+// unread is how many tokens it has to read before it draws its next one.
+func (s *sequence) unread() int { return max(0, s.target-s.done) }
+
+// drawn is how long the answer is.
+func (s *sequence) drawn() int { return len(s.tokens) - s.prompt }
+
+// grows reports whether the sequence may come to need more than the given positions.
+func (s *sequence) grows(positions int) bool { return positions < s.capacity() }
+
 // left is how much longer the answer may become.
 func (s *sequence) left() int { return s.prompt + s.maxTokens - len(s.tokens) }
 
 func (s *sequence) usage() Usage {
-	u := Usage{
-		InputTokens: s.prompt, OutputTokens: len(s.tokens) - s.prompt,
+	return Usage{
+		InputTokens: s.prompt, OutputTokens: s.drawn(), CachedTokens: s.cached,
 		DraftedTokens: s.drafted, AcceptedTokens: s.accepted,
+		Preemptions: s.preemptions, RecomputedTokens: s.recomputed,
 		PrefillTime: s.prefill, DecodeTime: s.decode,
 	}
-	if s.table != nil {
-		u.CachedTokens = s.table.Cached()
-	}
-	return u
 }
 
-// draft is the tokens with at most most guessed ones behind them. They lie in the
-// room that newSequence made for the answer and are overwritten as it grows.
+// draft is the tokens with at most most guessed ones behind them, as far as there are
+// blocks. They lie in the room that newSequence made for the answer and are overwritten
+// as it grows.
 func (s *sequence) draft(most int) []int32 {
-	most = min(most, s.left()-1) // The token after the last drafted one must fit too.
+	// The token after the last drafted one must fit into the answer, too.
+	most = min(most, s.left()-1, s.table.Capacity()-len(s.tokens))
 	if s.lookup == nil || most < 1 {
 		return s.tokens
 	}
@@ -140,7 +158,7 @@ func (s *sequence) verify(rows []row, tok tokenizer.Tokenizer, ends []int32) (ac
 func (s *sequence) draw(r *row, tok tokenizer.Tokenizer, ends []int32) (Reason, error) {
 	id, err := r.sample(s.sampler)
 	if err != nil {
-		return "", fmt.Errorf("draw token %d of the answer: %w", len(s.tokens)-s.prompt, err)
+		return "", fmt.Errorf("draw token %d of the answer: %w", s.drawn(), err)
 	}
 	s.sampler.Accept(id)
 	if s.confident {

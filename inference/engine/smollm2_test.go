@@ -27,6 +27,12 @@ func smolLM2(t testing.TB, cfg engine.Config) (*engine.Engine, tokenizer.Tokeniz
 // smolLM2On is smolLM2 on a backend of one's own.
 func smolLM2On(t testing.TB, host cpu.Config, cfg engine.Config) (*engine.Engine, tokenizer.Tokenizer) {
 	t.Helper()
+	return smolLM2Cache(t, 256, host, cfg)
+}
+
+// smolLM2Cache is smolLM2On with a cache of so many blocks.
+func smolLM2Cache(t testing.TB, blocks int, host cpu.Config, cfg engine.Config) (*engine.Engine, tokenizer.Tokenizer) {
+	t.Helper()
 	f, err := gguf.Open(testenv.Model(t, "smollm2-135m-instruct"))
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +46,7 @@ func smolLM2On(t testing.TB, host cpu.Config, cfg engine.Config) (*engine.Engine
 	if err != nil {
 		t.Fatal(err)
 	}
-	dec, err := model.LoadDecoder(t.Context(), f, ops, model.LoadConfig{Blocks: 256})
+	dec, err := model.LoadDecoder(t.Context(), f, ops, model.LoadConfig{Blocks: blocks})
 	if err != nil {
 		t.Fatal(err)
 	}

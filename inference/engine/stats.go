@@ -21,6 +21,9 @@ type Stats struct {
 	Steps                                            int64
 	InputTokens, CachedTokens, OutputTokens          int64
 	DraftedTokens, AcceptedTokens                    int64
+	// Preemptions is how often a running answer had to give its blocks back and wait;
+	// RecomputedTokens, which count when their answer ends, had to be run again for that.
+	Preemptions, RecomputedTokens int64
 
 	// PrefillRate is prompt tokens a second and DecodeStep the time of a step
 	// that only decodes, without drafts; 0 while not measured.
@@ -125,7 +128,7 @@ func (e *Engine) measure() {
 			continue
 		}
 		e.stats.Running++
-		e.pace.prompt += max(0, s.prompt-s.done)
+		e.pace.prompt += s.unread()
 		e.pace.answer += s.left()
 	}
 	e.outlook.running = e.jobs(e.outlook.running[:0])
@@ -138,8 +141,8 @@ func (e *Engine) measure() {
 func (e *Engine) wait() time.Duration {
 	prompt, answer := e.pace.prompt, e.pace.answer
 	for _, s := range e.waiting {
-		prompt += s.prompt
-		answer += s.maxTokens
+		prompt += len(s.tokens)
+		answer += s.left()
 	}
 	if e.stats.Running+len(e.waiting) < e.limits.Running {
 		answer = 0

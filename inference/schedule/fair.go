@@ -24,7 +24,9 @@ type Fair struct {
 	used map[string]float64
 }
 
-func (f *Fair) at(tenant string) float64 { return max(f.now, f.used[tenant]) }
+// Served is where a tenant's time stands, in tokens: of two tenants the one with more
+// is ahead.
+func (f *Fair) Served(tenant string) float64 { return max(f.now, f.used[tenant]) }
 
 // Order is the order in which waiting requests, given in the order of arrival, are
 // to be admitted. It returns indices into waiting. A tenant's own keep their order.
@@ -33,7 +35,7 @@ func (f *Fair) Order(waiting []Waiting) []int {
 	left := make([]int, len(waiting))
 	for i, w := range waiting {
 		left[i] = i
-		next[w.Tenant] = f.at(w.Tenant)
+		next[w.Tenant] = f.Served(w.Tenant)
 	}
 	order := make([]int, 0, len(waiting))
 	for len(left) > 0 {
@@ -56,7 +58,7 @@ func (f *Fair) Start(tenant string, tokens int) {
 	if f.used == nil {
 		f.used = make(map[string]float64)
 	}
-	at := f.at(tenant)
+	at := f.Served(tenant)
 	f.now = at
 	f.used[tenant] = at + float64(tokens)
 	// Whoever is not ahead of the present need not be remembered.

@@ -9,25 +9,58 @@ import (
 
 func TestAdmit(t *testing.T) {
 	for _, c := range []struct {
-		name          string
-		needs         []int
-		running, free int
-		want          int
+		name                string
+		needs               []int
+		grow                bool // whether those that wait may need more
+		running, free, keep int
+		want                int
 	}{
-		{"all fit", []int{2, 2}, 0, 4, 2},
-		{"no block too many", []int{2, 3}, 0, 4, 1},
-		{"the first does not fit, the second waits behind it", []int{9, 1}, 0, 4, 0},
-		{"as many as may run", []int{1, 1, 1}, 2, 100, 2},
-		{"all places taken", []int{1}, 4, 100, 0},
-		{"everything shared needs nothing", []int{0}, 0, 0, 1},
+		{"all fit", []int{2, 2}, false, 0, 4, 0, 2},
+		{"no block too many", []int{2, 3}, false, 0, 4, 0, 1},
+		{"the first does not fit, the second waits behind it", []int{9, 1}, false, 0, 4, 0, 0},
+		{"as many as may run", []int{1, 1, 1}, false, 2, 100, 0, 2},
+		{"all places taken", []int{1}, false, 4, 100, 0, 0},
+		{"everything shared needs nothing", []int{0}, false, 0, 0, 0, 1},
+		{"those that run have a block each to grow", []int{2}, false, 2, 3, 2, 0},
+		{"just so", []int{2}, false, 2, 4, 2, 1},
+		{"and so have those that were just admitted", []int{2, 2}, true, 0, 4, 0, 1},
+		{"with a block for the first", []int{2, 2}, true, 0, 5, 0, 2},
+		{"alone all of it may be taken", []int{4}, true, 0, 4, 0, 1},
 	} {
 		order := make([]int, len(c.needs))
 		for i := range order {
 			order[i] = i
 		}
-		got := Admit(order, c.running, c.free, Limits{Running: 4}, func(i int) int { return c.needs[i] })
+		got := Admit(order, c.running, c.free, c.keep, Limits{Running: 4}, func(i int) Need { return Need{c.needs[i], c.grow} })
 		if got != c.want {
 			t.Errorf("%s: admitted %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+func TestVictim(t *testing.T) {
+	served := func(tokens ...float64) (out []Holder) {
+		for _, n := range tokens {
+			out = append(out, Holder{Served: n})
+		}
+		return out
+	}
+	for _, c := range []struct {
+		name    string
+		running []Holder
+		want    int
+	}{
+		{"nobody runs", nil, -1},
+		{"whoever runs alone goes on", served(7), -1},
+		{"the last to start of one tenant", served(5, 5, 5), 2},
+		{"of the tenant that was served most", served(1, 9, 1), 1},
+		{"the last of these", served(1, 9, 9, 1), 2},
+		{"the first to start never", served(9, 1, 2, 1), 2},
+		{"a promise is kept", []Holder{{}, {Served: 1}, {Promised: true, Served: 9}, {}}, 1},
+		{"as long as there is another", []Holder{{}, {Promised: true}, {Promised: true}}, 2},
+	} {
+		if got := Victim(c.running); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
 	}
 }
