@@ -191,6 +191,9 @@ func printBench(w io.Writer, r bench.Report, asJSON bool) error {
 	if r.Machine.Device != "" {
 		fmt.Fprintf(w, "on %s\n", r.Machine.Device)
 	}
+	if p := r.Machine.Peak; p != nil {
+		fmt.Fprintf(w, "at the most %.0f GB/s, %.0f TOP/s of int8, %.0f TFLOP/s of float16: computed from what the driver reports\n", p.GBs, p.Int8/1e3, p.Float16/1e3)
+	}
 	if r.CacheType != "" {
 		fmt.Fprintf(w, "KV cache in %s\n", r.CacheType)
 	}

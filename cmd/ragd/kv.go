@@ -83,6 +83,9 @@ func (r kvReport) print(w io.Writer) {
 	for _, p := range r.Places {
 		fmt.Fprintf(w, "  layers %d to %d on %s: %s of weights, %s of KV cache\n", p.First, p.Last, p.Backend, size(p.Weights), size(p.Cache))
 	}
+	if len(r.Places) > 1 {
+		fmt.Fprintf(w, "  the CPU reads its weights, %s, once a step\n", size(r.Places[0].Weights))
+	}
 	if r.DoesNotFit != "" {
 		fmt.Fprintln(w, "  "+r.DoesNotFit)
 	}

@@ -10,10 +10,15 @@ import (
 	"testing"
 	"time"
 
+	"ragd/inference/cuda"
 	"ragd/inference/cuda/cudrv"
 	"ragd/internal/answer"
+	"ragd/internal/bench"
 	"ragd/internal/config"
 )
+
+// `ragd bench engine --device` asks the device for its peaks.
+var _ bench.PeakOps = (*cuda.Backend)(nil)
 
 // onDevice are settings that compute on the simulated device that `make test-cuda`
 // builds.

@@ -102,14 +102,51 @@ func TestOfPeak(t *testing.T) {
 	b := &engineBench{}
 	b.model.Layers, b.model.Width, b.model.Heads, b.model.KVHeads, b.model.HeadDim, b.model.FeedForward = 2, 8, 2, 1, 4, 16
 	b.model.Weights = 1000
-	m := Machine{GBs: 1e-6, GOPs: 1e-6} // 1,000 a second
+	const m = 1e-6 // 1,000 a second
 	// Weights 8·(2·8 + 2·4) + 3·8·16 = 576; attention 4·(100 + 5)·8 = 3,360 a layer.
-	if got, want := b.ofPeak(shape{prompt: 10, depth: 100}, 1, m), 2*(2*576+3360)/1000.0; math.Abs(got-want) > 1e-12 {
+	if got, want := b.ofPeak(shape{prompt: 10, depth: 100}, 1, m, m), 2*(2*576+3360)/1000.0; math.Abs(got-want) > 1e-12 {
 		t.Errorf("prompt: %v, want %v", got, want)
 	}
 	// 1,000 bytes of weights, (100 + 5) positions of 2·1·4·2·2 bytes.
-	if got, want := b.ofPeak(shape{generate: 10, depth: 100}, 1, m), (1000+105*32)/1000.0; math.Abs(got-want) > 1e-12 {
+	if got, want := b.ofPeak(shape{generate: 10, depth: 100}, 1, m, m), (1000+105*32)/1000.0; math.Abs(got-want) > 1e-12 {
 		t.Errorf("decoding: %v, want %v", got, want)
+	}
+}
+
+// Shares on a device are of its own peaks: int8 for quantised weights, float16 for
+// others, none where the device does not say.
+func TestOfTheDevicesPeak(t *testing.T) {
+	b := &engineBench{device: "cuda:0", quantized: true, peak: &Peak{GBs: 2e-6, Int8: 4e-6, Float16: 8e-6}}
+	b.model.Layers, b.model.Width, b.model.Heads, b.model.KVHeads, b.model.HeadDim, b.model.FeedForward = 2, 8, 2, 1, 4, 16
+	b.model.Weights = 1000
+	shares := func() [3]float64 {
+		r := Report{Machine: Machine{GBs: 1, GOPs: 1}, Tests: []Test{
+			{Name: "pp10@d100", Ragd: Spread{1, 1, 1}}, {Name: "tg10@d100", Ragd: Spread{1, 1, 1}}, {Name: "streams8", Ragd: Spread{1, 1, 1}},
+		}}
+		b.compareToPeak(&r)
+		var out [3]float64
+		for i := range r.Tests {
+			if r.Tests[i].OfPeak != nil {
+				out[i] = math.Round(*r.Tests[i].OfPeak * 1e6)
+			}
+		}
+		return out
+	}
+	prompt, decode := 2*(2*576+3360)/4e3, (1000+105*32)/2e3
+	if got := shares(); got != [3]float64{math.Round(prompt * 1e6), math.Round(decode * 1e6), 0} {
+		t.Errorf("quantised: %v", got)
+	}
+	b.quantized = false
+	if got := shares(); got != [3]float64{math.Round(prompt / 2 * 1e6), math.Round(decode * 1e6), 0} {
+		t.Errorf("float: %v", got)
+	}
+	b.peak.Float16 = 0
+	if got := shares(); got != [3]float64{0, math.Round(decode * 1e6), 0} {
+		t.Errorf("arithmetic that is not known: %v", got)
+	}
+	b.peak = nil
+	if got := shares(); got != [3]float64{} {
+		t.Errorf("a device that does not say: %v", got)
 	}
 }
 

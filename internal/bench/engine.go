@@ -18,10 +18,10 @@ import (
 type EngineConfig struct {
 	Model   string // the GGUF file
 	Threads int    // 0: all
-	// CacheType is how the CPU keeps keys and values; the zero value stands for f16.
+	// CacheType is how keys and values are kept; the zero value stands for f16.
 	CacheType quant.Type
-	// Backend makes what computes; nil for the CPU. Shares of the machine's peak are
-	// given for the CPU only.
+	// Backend makes what computes; nil for the CPU. Shares are of the device's peak then,
+	// where it is a PeakOps.
 	Backend func() (model.Ops, error)
 	Engine  engine.Config
 	Tests   []string // empty: EngineTests
@@ -60,9 +60,9 @@ func RunEngine(ctx context.Context, cfg EngineConfig) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	machine.Device = b.device
+	machine.Device, machine.Peak = b.device, b.peak
 	report := Report{Commit: cfg.Commit, Machine: machine}
-	if typ := cfg.cacheType(); b.device == "" && typ != quant.F16 {
+	if typ := cfg.cacheType(); typ != quant.F16 {
 		report.CacheType = strings.ToLower(typ.String())
 	}
 	for _, name := range cfg.Tests {
@@ -81,21 +81,34 @@ func RunEngine(ctx context.Context, cfg EngineConfig) (Report, error) {
 	again, err := Measure(cfg.Threads)
 	report.Machine.GBs = max(machine.GBs, again.GBs)
 	report.Machine.GOPs = max(machine.GOPs, again.GOPs)
-	if b.device == "" {
-		b.compareToPeak(&report)
-	}
+	b.compareToPeak(&report)
 	return report, errors.Join(err, b.close())
 }
 
-// compareToPeak fills in the shares of what the machine can do.
+// compareToPeak fills in the shares of what the machine, or the device, can do.
 func (b *engineBench) compareToPeak(r *Report) {
+	memory, arithmetic := r.Machine.GBs, r.Machine.GOPs
+	if b.device != "" {
+		memory, arithmetic = b.devicePeak()
+	}
 	for i := range r.Tests {
 		t := &r.Tests[i]
-		if s, ok := parseShape(t.Name); ok {
-			share := b.ofPeak(s, t.Ragd.Median, r.Machine)
+		s, ok := parseShape(t.Name)
+		if share := b.ofPeak(s, t.Ragd.Median, memory, arithmetic); ok && share > 0 {
 			t.OfPeak = &share
 		}
 	}
+}
+
+// devicePeak is what the device can do with this model's weights; 0 where not known.
+func (b *engineBench) devicePeak() (memory, arithmetic float64) {
+	switch {
+	case b.peak == nil:
+		return 0, 0
+	case b.quantized:
+		return b.peak.GBs, b.peak.Int8
+	}
+	return b.peak.GBs, b.peak.Float16
 }
 
 var errTooDeep = errors.New("longer than the model's context")
@@ -108,8 +121,11 @@ type engineBench struct {
 	model  model.Config
 	recite *reciter
 	device string // empty for the CPU
-	run    int    // number of the run, for prompts and tenants of its own
-	detail string // of the test that runs
+	peak   *Peak  // of the device; nil where it is not known
+	// quantized says that most weights are: they are multiplied as int8.
+	quantized bool
+	run       int    // number of the run, for prompts and tenants of its own
+	detail    string // of the test that runs
 }
 
 func openEngine(ctx context.Context, cfg EngineConfig) (*engineBench, error) {
@@ -121,6 +137,9 @@ func openEngine(ctx context.Context, cfg EngineConfig) (*engineBench, error) {
 	b := &engineBench{cfg: cfg}
 	if b.tok, err = tokenizer.FromGGUF(f); err != nil {
 		return nil, fmt.Errorf("%s: %w", cfg.Model, err)
+	}
+	if t, ok := f.Tensor("blk.0.ffn_down.weight"); ok {
+		b.quantized = t.Type.BlockSize() > 1
 	}
 	ops, err := b.backend()
 	if err != nil {
@@ -138,15 +157,29 @@ func openEngine(ctx context.Context, cfg EngineConfig) (*engineBench, error) {
 	return b, b.warmUp(ctx)
 }
 
+// PeakOps is a device that knows what it could do at the most: memory read, int8 and
+// float16 arithmetic, in the units of Peak.
+type PeakOps interface {
+	Peaks() (memory, int8, float16 float64, err error)
+}
+
 func (b *engineBench) backend() (model.Ops, error) {
 	if b.cfg.Backend == nil {
 		return cpu.New(cpu.Config{Threads: b.cfg.Threads, CacheType: b.cfg.CacheType})
 	}
 	ops, err := b.cfg.Backend()
-	if err == nil {
-		b.device = ops.Name()
+	if err != nil {
+		return nil, err
 	}
-	return ops, err
+	b.device = ops.Name()
+	if device, ok := ops.(PeakOps); ok {
+		var p Peak
+		if p.GBs, p.Int8, p.Float16, err = device.Peaks(); err != nil {
+			return nil, errors.Join(err, ops.Close())
+		}
+		b.peak = &p
+	}
+	return ops, nil
 }
 
 // warmUp lets scratch memory grow and pages come in.
@@ -208,18 +241,25 @@ func (b *engineBench) shape(ctx context.Context, name string, s shape) (Test, er
 	return p.test(name, "tok/s"), nil
 }
 
-// ofPeak is the share of the machine's memory speed that decoding at a speed
-// takes, or of its arithmetic for prompts.
-func (b *engineBench) ofPeak(s shape, speed float64, m Machine) float64 {
+// ofPeak is the share that decoding at a speed takes of the speed of memory (GB/s), or
+// that prompts take of arithmetic (10⁹ operations a second); 0 where that is not known.
+func (b *engineBench) ofPeak(s shape, speed, memory, arithmetic float64) float64 {
 	c := b.model
+	limit := arithmetic * 1e9
+	if s.generate > 0 {
+		limit = memory * 1e9
+	}
+	if limit <= 0 {
+		return 0
+	}
 	if s.generate > 0 {
 		seen := float64(s.depth) + float64(s.generate)/2
 		bytes := float64(c.Weights) + seen*c.KVBytesPerToken(b.cfg.cacheType().ValueBytes())
-		return speed * bytes / (m.GBs * 1e9)
+		return speed * bytes / limit
 	}
 	heads := c.Heads * c.HeadDim
 	weights := c.Width*(2*heads+2*c.KVHeads*c.HeadDim) + 3*c.Width*c.FeedForward
 	seen := float64(s.depth) + float64(s.prompt)/2
 	operations := float64(c.Layers) * (2*float64(weights) + 4*seen*float64(heads))
-	return speed * operations / (m.GOPs * 1e9)
+	return speed * operations / limit
 }

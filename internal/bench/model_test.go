@@ -1,12 +1,15 @@
 package bench
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"ragd/inference/cpu"
+	"ragd/inference/model"
 	"ragd/internal/testenv"
 )
 
@@ -66,6 +69,46 @@ func TestEngineInTurnWithAPeer(t *testing.T) {
 	want := "-m file.gguf -t 2 -p 32 -n 0 -r 1 -o json -rtr 1\n"
 	if got := string(calls); strings.Count(got, want) != 2 || !strings.Contains(got, "-p 0 -n 4 -r 1 -o json -rtr 1 -d 32\n") {
 		t.Errorf("the peer was called with\n%s", got)
+	}
+}
+
+// device is the CPU in the place of a device with peaks of its own.
+type device struct {
+	model.Ops
+	err error
+}
+
+func (d device) Peaks() (memory, int8, float16 float64, err error) { return 1e6, 2e6, 4e6, d.err }
+
+func TestEngineOnADevice(t *testing.T) {
+	cfg := EngineConfig{
+		Model: testenv.Model(t, "smollm2-135m-instruct"), Tests: []string{"pp32", "tg4"}, Pairs: 1, Progress: func(string) {},
+		Backend: func() (model.Ops, error) {
+			ops, err := cpu.New(cpu.Config{})
+			return device{Ops: ops}, err
+		},
+	}
+	r, err := RunEngine(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := r.Machine.Peak; p == nil || *p != (Peak{1e6, 2e6, 4e6}) || !strings.HasPrefix(r.Machine.Device, "cpu/") {
+		t.Errorf("%+v, peak %+v", r.Machine, p)
+	}
+	// SmolLM2's layers are 106,168,320 weights, 90 MB and more with the output matrix.
+	for i, least := range []float64{2 * 106_168_320 / 2e15, 90e6 / 1e15} {
+		test := &r.Tests[i]
+		if share := test.OfPeak; share == nil || *share < least*test.Ragd.Median || *share > 1.2*least*test.Ragd.Median {
+			t.Errorf("%s: %+v, share %v", test.Name, test.Ragd, share)
+		}
+	}
+	failed := errors.New("the driver does not tell")
+	cfg.Backend = func() (model.Ops, error) {
+		ops, err := cpu.New(cpu.Config{})
+		return device{ops, failed}, err
+	}
+	if _, err := RunEngine(t.Context(), cfg); !errors.Is(err, failed) {
+		t.Errorf("the error is %v", err)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 type Report struct {
 	Commit  string  `json:"commit"`
 	Machine Machine `json:"machine"`
-	// CacheType is how keys and values were kept on the CPU, where that was not f16.
+	// CacheType is how keys and values were kept, where that was not f16.
 	CacheType string `json:"kv_cache_type,omitempty"`
 	Tests     []Test `json:"tests"`
 }
@@ -29,6 +29,19 @@ type Machine struct {
 	// GOPs is int8 multiplications and additions by all threads out of the cache, in
 	// 10⁹ a second, as fast as the kernels in use can.
 	GOPs float64 `json:"gop_s"`
+	// Peak is what Device can do at the most, if one computed and says so.
+	Peak *Peak `json:"device_peak,omitempty"`
+}
+
+// Peak is what a device can do at the most, computed from the clocks and widths that its
+// driver reports: nothing was measured.
+type Peak struct {
+	// GBs is memory read, in 10⁹ bytes a second.
+	GBs float64 `json:"gb_s"`
+	// Int8 and Float16 are multiplications and additions, in 10⁹ a second; 0 where not
+	// known.
+	Int8    float64 `json:"int8_gop_s"`
+	Float16 float64 `json:"float16_gop_s"`
 }
 
 // Test is one line. Names are those of llama-bench where it has them.
@@ -41,8 +54,8 @@ type Test struct {
 	// ragd with itself it is over the other way of doing it: warm_prefix over a cold
 	// one, gap over the median gap with no prompt beside, lookup and lookup_free over decoding without, no_kv_cache over decoding with a cache.
 	Ratio *Spread `json:"ratio,omitempty"`
-	// OfPeak is the median's share of what the machine can do: of its memory speed
-	// for decoding, of its arithmetic for prompts.
+	// OfPeak is the median's share of what the machine, or the device that computed, can
+	// do: of its memory speed for decoding, of its arithmetic for prompts.
 	OfPeak *float64 `json:"of_peak,omitempty"`
 	// Detail says what else was seen in the last run.
 	Detail string `json:"detail,omitempty"`

@@ -3,6 +3,8 @@
 //
 //	RAGD_SIM_MEMORY   bytes of the device (4 GiB)
 //	RAGD_SIM_CAPABILITY  compute capability, such as "8.0" (7.0)
+//	RAGD_SIM_SPEED    multiprocessors, their clock and the memory's in kHz, bits of the
+//	                  memory's bus: "80:1530000:877000:4096"
 //	RAGD_SIM_THREADS  threads that run blocks (one a CPU)
 //	RAGD_SIM_ORDER    "reverse" starts the threads of a block from the last
 //	RAGD_SIM_FAIL     "cuMemAlloc:3:2": the third call of it since the value was set
@@ -60,6 +62,13 @@ int capability() {
 	return 10 * major + minor;
 }
 
+// speed is one of the numbers of RAGD_SIM_SPEED.
+static int speed(int part) {
+	int v[4] = {80, 1530000, 877000, 4096};
+	if (const char *s = getenv("RAGD_SIM_SPEED")) sscanf(s, "%d:%d:%d:%d", v, v + 1, v + 2, v + 3);
+	return v[part];
+}
+
 static void destroy(CUcontext c) {
 	while (!c->memory.empty()) release(c, c->memory.begin()->first);
 	for (CUstream s : c->streams) delete s;
@@ -111,6 +120,10 @@ CUresult cuDeviceGetAttribute(int *v, CUdevice_attribute a, CUdevice) {
 	switch (a) {
 	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *v = sim::capability() / 10; break;
 	case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *v = sim::capability() % 10; break;
+	case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *v = sim::speed(0); break;
+	case CU_DEVICE_ATTRIBUTE_CLOCK_RATE: *v = sim::speed(1); break;
+	case CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE: *v = sim::speed(2); break;
+	case CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH: *v = sim::speed(3); break;
 	default: return CUDA_ERROR_INVALID_VALUE;
 	}
 	return CUDA_SUCCESS;
