@@ -12,6 +12,9 @@ import (
 type EngineStats struct {
 	Queued, Running, BlocksUsed, BlocksFree int
 	PrefixHitTokens                         int64
+	// Preemptions is how often an answer had to pause for others, RecomputedTokens what
+	// was run again for that.
+	Preemptions, RecomputedTokens int64
 	// PrefillRate is prompt tokens a second, DecodeStep the time of a step that
 	// only decodes; 0 while not measured.
 	PrefillRate float64
@@ -48,18 +51,27 @@ func (t *Telemetry) WatchEngine(read func() EngineStats) error {
 	prefill := rate(metricPrefillRate, "{token}/s", "measured prefill rate")
 	step := rate(metricDecodeStep, "s", "measured time of a step that only decodes")
 	bandwidth := rate(metricBandwidth, "By/s", "weights read a second while decoding")
-	hits, err := m.Int64ObservableCounter(metricPrefixHits, metric.WithUnit("{token}"), metric.WithDescription("tokens reused from the prefix cache"))
-	_, err2 := m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	counter := func(name, unit, what string) metric.Int64ObservableCounter {
+		c, err := m.Int64ObservableCounter(name, metric.WithUnit(unit), metric.WithDescription(what))
+		errs = append(errs, err)
+		return c
+	}
+	hits := counter(metricPrefixHits, "{token}", "tokens reused from the prefix cache")
+	preemptions := counter(metricPreemptions, "{preemption}", "times an answer paused because its cache blocks were needed")
+	recomputed := counter(metricRecomputed, "{token}", "tokens run again after a pause")
+	_, err := m.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		s := read()
 		o.ObserveInt64(queue, int64(s.Queued))
 		o.ObserveInt64(running, int64(s.Running))
 		o.ObserveInt64(used, int64(s.BlocksUsed))
 		o.ObserveInt64(free, int64(s.BlocksFree))
 		o.ObserveInt64(hits, s.PrefixHitTokens)
+		o.ObserveInt64(preemptions, s.Preemptions)
+		o.ObserveInt64(recomputed, s.RecomputedTokens)
 		o.ObserveFloat64(prefill, s.PrefillRate)
 		o.ObserveFloat64(step, s.DecodeStep.Seconds())
 		o.ObserveFloat64(bandwidth, s.bandwidth())
 		return nil
-	}, queue, running, used, free, hits, prefill, step, bandwidth)
-	return errors.Join(append(errs, err, err2)...)
+	}, queue, running, used, free, hits, preemptions, recomputed, prefill, step, bandwidth)
+	return errors.Join(append(errs, err)...)
 }

@@ -80,12 +80,13 @@ func TestDroppedTokensByReason(t *testing.T) {
 // The engine's figures, and the bandwidth that follows from two of them.
 func TestEngineGauges(t *testing.T) {
 	tel := quietTelemetry(t)
-	stats := EngineStats{Queued: 3, Running: 2, BlocksUsed: 10, BlocksFree: 6, PrefixHitTokens: 99, PrefillRate: 250}
+	stats := EngineStats{Queued: 3, Running: 2, BlocksUsed: 10, BlocksFree: 6, PrefixHitTokens: 99, Preemptions: 4, RecomputedTokens: 77, PrefillRate: 250}
 	if err := tel.WatchEngine(func() EngineStats { return stats }); err != nil {
 		t.Fatal(err)
 	}
 	wantLines(t, samples(t, tel), "ragd_queue_depth 3", "ragd_requests_running 2", "ragd_kv_blocks_used 10", "ragd_kv_blocks_free 6",
-		"ragd_prefix_hit_tokens_total 99", "ragd_prefill_rate_per_second 250", "ragd_model_bandwidth_bytes_per_second 0")
+		"ragd_prefix_hit_tokens_total 99", "ragd_preemptions_total 4", "ragd_tokens_recomputed_total 77",
+		"ragd_prefill_rate_per_second 250", "ragd_model_bandwidth_bytes_per_second 0")
 	stats.DecodeStep, stats.Weights = 10*time.Millisecond, 1000
 	wantLines(t, samples(t, tel), "ragd_decode_step_seconds 0.01", "ragd_model_bandwidth_bytes_per_second 100000")
 }

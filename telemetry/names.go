@@ -30,6 +30,8 @@ const (
 	attrTTFTMS          = "ragd.ttft_ms"
 	attrLLMTTFTMS       = "ragd.llm_ttft_ms"
 	attrTotalMS         = "ragd.total_ms"
+	attrPreemptions     = "ragd.preemptions"
+	attrPreemptedMS     = "ragd.preempted_ms"
 
 	attrCostInput    = "ragd.cost.input"
 	attrCostCached   = "ragd.cost.cached_input"
@@ -63,6 +65,8 @@ const (
 	metricBlocksUsed      = "ragd.kv.blocks.used"
 	metricBlocksFree      = "ragd.kv.blocks.free"
 	metricPrefixHits      = "ragd.prefix.hit_tokens"
+	metricPreemptions     = "ragd.preemptions"
+	metricRecomputed      = "ragd.tokens.recomputed"
 	metricDroppedTokens   = "ragd.tokens.dropped"
 	metricDroppedChunks   = "ragd.chunks.dropped"
 	metricActive          = "ragd.requests.active"

@@ -34,6 +34,10 @@ type Request struct {
 type EngineTimes struct {
 	Submitted, Scheduled, FirstToken, Last time.Time
 	OutputTokens                           int
+	// Preemptions is how often the answer paused after its start for others, Preempted
+	// for how long; that time is part of prefill and decode.
+	Preemptions int
+	Preempted   time.Duration
 }
 
 // Begin starts a request named like its route ("POST /ask") that was received
@@ -163,6 +167,9 @@ func (r *Request) Generation(ctx context.Context, e EngineTimes, end time.Time) 
 	}
 	if !e.FirstToken.IsZero() {
 		r.interval(ctx, StageDecode, e.FirstToken, end)
+	}
+	if e.Preemptions > 0 {
+		trace.SpanFromContext(ctx).SetAttributes(attribute.Int(attrPreemptions, e.Preemptions), attribute.Float64(attrPreemptedMS, ms(e.Preempted)))
 	}
 	r.mu.Lock()
 	e.Last = end

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 )
 
@@ -129,6 +131,30 @@ func TestSpansAreTheTimings(t *testing.T) {
 	}
 	if len(got) != len(want) {
 		t.Errorf("spans %v", got)
+	}
+}
+
+// An answer that paused for others says so in its span, and one that did not says
+// nothing; the stages are those of any other.
+func TestPausesAreTold(t *testing.T) {
+	base := time.Now()
+	for _, n := range []int{0, 2} {
+		r := newRig(t, false)
+		ctx, req := r.Begin(t.Context(), "POST /ask", base)
+		ctx, end := req.Chat(ctx, "model")
+		at := func(ms int) time.Time { return base.Add(time.Duration(ms) * time.Millisecond) }
+		req.Generation(ctx, EngineTimes{Submitted: at(0), Scheduled: at(5), FirstToken: at(10), Last: at(90), OutputTokens: 9, Preemptions: n, Preempted: time.Duration(n) * 15 * time.Millisecond}, at(90))
+		end(nil)
+		if got := req.Timings(at(90)).Stage(StageDecode); got != 80*time.Millisecond {
+			t.Errorf("decode took %v, want 80 ms", got)
+		}
+		for _, s := range r.spans.GetSpans() {
+			told := slices.ContainsFunc(s.Attributes, func(kv attribute.KeyValue) bool { return kv.Key == attrPreemptions || kv.Key == attrPreemptedMS })
+			right := slices.Contains(s.Attributes, attribute.Int(attrPreemptions, n)) && slices.Contains(s.Attributes, attribute.Float64(attrPreemptedMS, 30))
+			if want := n > 0 && s.Name == "chat model"; told != want || right != want {
+				t.Errorf("%s of an answer that paused %d times: %v", s.Name, n, s.Attributes)
+			}
+		}
 	}
 }
 

@@ -183,7 +183,7 @@ func (a *App) startEngine(ctx context.Context, f *gguf.File, tok tokenizer.Token
 		"kv_cache_type", i.KVCacheType, "kv_bytes_per_token", perToken, "kv_bytes", perToken*float64(blocks*model.BlockTokens))
 	e, err := engine.New(dec, tok, engine.Config{
 		MaxRunning: i.MaxRunning, MaxQueue: i.MaxQueue, StepTokens: i.StepTokens, PieceTokens: i.PieceTokens,
-		NoPrefixCache: i.NoPrefixCache, NoKVCache: i.NoKVCache, NoLookup: i.NoLookup,
+		NoPrefixCache: i.NoPrefixCache, NoKVCache: i.NoKVCache, NoLookup: i.NoLookup, NoPreemption: i.NoPreemption,
 		MaxGap: time.Duration(i.MaxGapMS) * time.Millisecond,
 	})
 	if err != nil {
@@ -235,6 +235,7 @@ func (g *generator) stats() telemetry.EngineStats {
 	s := g.engine.Stats()
 	return telemetry.EngineStats{
 		Queued: s.Queued, Running: s.Running, BlocksUsed: s.BlocksUsed, BlocksFree: s.BlocksFree, PrefixHitTokens: s.CachedTokens,
+		Preemptions: s.Preemptions, RecomputedTokens: s.RecomputedTokens,
 		PrefillRate: s.PrefillRate, DecodeStep: s.DecodeStep, Weights: g.weights,
 	}
 }
@@ -296,6 +297,7 @@ func generated(reason string, u engine.Usage, t engine.Times) answer.Generated {
 		Machine: answer.Machine{Prefill: u.PrefillTime, Decode: u.DecodeTime},
 		Times: telemetry.EngineTimes{
 			Submitted: t.Submitted, Scheduled: t.Scheduled, FirstToken: t.FirstToken, Last: t.Last, OutputTokens: u.OutputTokens,
+			Preemptions: u.Preemptions, Preempted: t.Preempted,
 		},
 	}
 }

@@ -91,6 +91,9 @@ type Inference struct {
 	NoPrefixCache bool `koanf:"no_prefix_cache"`
 	// NoLookup turns prompt-lookup speculation off.
 	NoLookup bool `koanf:"no_lookup"`
+	// NoPreemption starts a request only when the cache has room for its longest answer,
+	// so that none pauses for others, and more wait.
+	NoPreemption bool `koanf:"no_preemption"`
 	// MaxGapMS is how long running answers may wait for their next token, in
 	// milliseconds, while another prompt is read; 0 for 2.5 times the time of a
 	// step without a prompt.
