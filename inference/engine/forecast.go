@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"ragd/inference/kvcache"
+	"ragd/inference/model"
 	"ragd/inference/schedule"
 )
 
@@ -77,6 +79,16 @@ func (o *outlook) expected(written, left int) float64 {
 	return more
 }
 
+// ahead is for how many tokens of an answer there are blocks when its sequence starts:
+// as many as are expected, within bounds.
+func (o *outlook) ahead(written, left int) int {
+	ahead := float64(mostAhead)
+	if o.length > 0 {
+		ahead = min(ahead, o.expected(written, left))
+	}
+	return max(int(ahead), model.BlockTokens)
+}
+
 // steps is how many more steps it is expected to take.
 func (o *outlook) steps(written, left int) int {
 	return int(o.expected(written, left) * (1 - min(o.accepted, 0.9)))
@@ -90,6 +102,7 @@ func (e *Engine) jobs(to []schedule.Job) []schedule.Job {
 		if !s.ended {
 			to = append(to, schedule.Job{
 				Done: s.done, Prompt: s.unread(), Answer: e.outlook.steps(s.drawn(), s.left()), By: s.due(now),
+				Blocks: e.loop.pool.Own(s.table),
 			})
 		}
 	}
@@ -109,7 +122,7 @@ func (e *Engine) FirstToken(prompt, warm int, by time.Time) time.Duration {
 		o.Underway = o.Now.Sub(e.outlook.began)
 	}
 	for _, s := range e.waiting {
-		j := schedule.Job{Prompt: len(s.tokens), Answer: e.outlook.steps(s.drawn(), s.left()), By: s.due(o.Now)}
+		j := schedule.Job{Prompt: len(s.tokens), Answer: e.outlook.steps(s.drawn(), s.left()), By: s.due(o.Now), Blocks: kvcache.BlocksOf(e.room(s))}
 		if s.started > 0 {
 			// Most of what it had computed is there still.
 			j.Done = e.Warm(s.tenant, s.tokens)
@@ -117,8 +130,10 @@ func (e *Engine) FirstToken(prompt, warm int, by time.Time) time.Duration {
 		}
 		o.Waiting = append(o.Waiting, j)
 	}
+	// What is warm is taken for blocks that others hold.
+	blocks := kvcache.BlocksOf(min(prompt+e.outlook.ahead(0, mostAhead), e.window) - warm)
 	e.mu.Unlock()
-	return o.FirstToken(schedule.Job{Done: warm, Prompt: max(1, prompt-warm), Answer: 1, By: by})
+	return o.FirstToken(schedule.Job{Done: warm, Prompt: max(1, prompt-warm), Answer: 1, By: by, Blocks: blocks})
 }
 
 // view is the state of the running sequences and what steps cost. The loop may call
@@ -130,7 +145,7 @@ func (e *Engine) view() schedule.Outlook {
 			Decode: seconds(e.pace.decode), Alone: seconds(o.alone), Beside: seconds(o.beside), Hurried: seconds(o.hurried),
 		},
 		Limits: e.limits, Running: o.running, Now: time.Now(), Hurry: o.hurry, Steady: e.gap > 0,
-		Rows: e.promptRows(), Weight: e.loop.beside.Weight,
+		Free: e.stats.BlocksFree, Rows: e.promptRows(), Weight: e.loop.beside.Weight,
 	}
 }
 

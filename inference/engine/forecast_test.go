@@ -71,3 +71,38 @@ func TestForecastIsWhatComes(t *testing.T) {
 		})
 	}
 }
+
+// Where blocks run out before places, the forecast waits for those that hold them.
+func TestForecastKnowsOfBlocks(t *testing.T) {
+	dec := enginetest.NewDecoder(64, 4096)
+	dec.Before = byRows
+	inBubble(t, engine.Config{MaxRunning: 8, NoLookup: true}, dec, func(t *testing.T, e *engine.Engine) {
+		for range 6 {
+			first := submit(t, e, request(strings.Repeat("x", 150), 200))
+			time.Sleep(200 * time.Millisecond)
+			run(t, e, request(strings.Repeat("y", 300), 200))
+			readAll(t, first)
+		}
+		var others []*engine.Stream
+		for _, c := range "abcd" {
+			// 14 blocks each: all run, and the next prompt has a place but no room.
+			others = append(others, submit(t, e, request(strings.Repeat(string(c), 16), 200)))
+		}
+		time.Sleep(35 * time.Millisecond)
+		if st := e.Stats(); st.Running != 4 || st.BlocksFree != 8 {
+			t.Fatalf("%+v", st)
+		}
+		want := e.FirstToken(333, 0, time.Time{})
+		a := run(t, e, request(strings.Repeat("z", 333), 5))
+		got := a.done.Times.FirstToken.Sub(a.done.Times.Submitted)
+		if off := math.Abs(want.Seconds()-got.Seconds()) / got.Seconds(); off > 0.25 {
+			t.Errorf("predicted %v, it took %v", want, got)
+		}
+		if q := a.done.Times.Queue(); q < got/2 {
+			t.Errorf("it waited %v of %v: no blocks were missing", q, got)
+		}
+		for _, s := range others {
+			readAll(t, s)
+		}
+	})
+}

@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"ragd/inference/model"
 	"ragd/inference/schedule"
 )
 
@@ -19,11 +18,7 @@ func (e *Engine) room(s *sequence) int {
 	if e.reserve {
 		return s.capacity()
 	}
-	ahead := mostAhead
-	if e.outlook.length > 0 {
-		ahead = int(min(e.outlook.expected(s.drawn(), s.left()), mostAhead))
-	}
-	return min(len(s.tokens)+max(ahead, model.BlockTokens), s.capacity())
+	return min(len(s.tokens)+e.outlook.ahead(s.drawn(), s.left()), s.capacity())
 }
 
 // growing is how many of the running sequences may come to need more blocks.

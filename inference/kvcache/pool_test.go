@@ -112,6 +112,9 @@ func TestSharedBlocksCountOnce(t *testing.T) {
 	if p.InUse() != 5 {
 		t.Errorf("in use %d, want 5", p.InUse())
 	}
+	if a, b := p.Own(first), p.Own(second); a != 2 || b != 1 {
+		t.Errorf("%d and %d blocks of their own, want 2 and 1", a, b)
+	}
 }
 
 func TestLeastRecentlyUsedGoesFirst(t *testing.T) {

@@ -86,6 +86,16 @@ func (p *Pool) Grow(t *Table, capacity int) bool {
 	return true
 }
 
+// Own is how many blocks no other table holds, those that a Release would free.
+func (p *Pool) Own(t *Table) (n int) {
+	for _, id := range t.blocks {
+		if p.blocks[id].refs == 1 {
+			n++
+		}
+	}
+	return n
+}
+
 // Warm is how many of the first tokens Reserve would take over now. It is safe for
 // concurrent use.
 func (p *Pool) Warm(tokens []int32, salt string) int {

@@ -47,6 +47,9 @@ type Job struct {
 	Answer int // tokens of the answer that are expected to come
 	// By is when its first token was asked for; zero when at no time.
 	By time.Time
+	// Blocks is how many free cache blocks it takes when it starts, or gives back at its
+	// end; 0 where blocks do not matter.
+	Blocks int
 }
 
 // Outlook is the state that a forecast starts from.
@@ -62,6 +65,7 @@ type Outlook struct {
 	// Steady forbids to hurry.
 	Steady  bool
 	Waiting []Job // in the order in which they are to start
+	Free    int   // cache blocks
 	// Rows bounds the prompts of a step with the deepest at a depth, and Weight is
 	// what a row at a depth weighs.
 	Rows   func(depth int, decoding bool) int
@@ -74,8 +78,8 @@ const maxForecast = 4096
 
 // FirstToken is how long it would take from now until the first token of one more
 // job, behind all others: the very steps that Plan would make are added up. It is 0
-// when the cost is not known. It assumes that blocks are free for whoever gets a
-// place.
+// when the cost is not known. Whoever starts leaves a free block for each that runs, as
+// in Admit; that answers grow beyond the blocks they started with is left out.
 func (o Outlook) FirstToken(job Job) time.Duration {
 	if !o.Cost.Known() {
 		return 0
@@ -109,12 +113,18 @@ type forecast struct {
 }
 
 func (f *forecast) admit() {
-	for len(f.waiting) > 0 && len(f.running) < f.Limits.Running {
+	for len(f.waiting) > 0 && len(f.running) < f.Limits.Running && f.fits(f.waiting[0]) {
+		f.Free -= f.waiting[0].Blocks
 		f.running = append(f.running, f.waiting[0])
 		if f.waiting = f.waiting[1:]; len(f.waiting) == 0 {
 			f.mine = len(f.running) - 1
 		}
 	}
+}
+
+// fits says whether there are blocks for a job to start. One has all to itself.
+func (f *forecast) fits(j Job) bool {
+	return j.Blocks == 0 || len(f.running) == 0 || f.Free-j.Blocks >= len(f.running)
 }
 
 func (f *forecast) hurried(at time.Time) int {
@@ -175,6 +185,7 @@ func (f *forecast) leave() {
 	mine := -1
 	for i, j := range f.running {
 		if j.Prompt == 0 && j.Answer <= 0 && i != f.mine {
+			f.Free += j.Blocks
 			continue
 		}
 		if i == f.mine {

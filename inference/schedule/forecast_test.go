@@ -48,6 +48,22 @@ func TestForecast(t *testing.T) {
 		"no place: until the first answer ends": {
 			func(o *Outlook) { o.Running = []Job{{Answer: 7}, {Answer: 1000}} }, Job{Prompt: 10}, 7*5*tick + 25*tick,
 		},
+		"a place but no blocks: until an answer ends that held enough": {
+			func(o *Outlook) {
+				o.Limits.Running, o.Free = 4, 3
+				o.Running = []Job{{Answer: 4, Blocks: 1}, {Answer: 7, Blocks: 5}, {Answer: 1000, Blocks: 9}}
+			},
+			Job{Prompt: 10, Blocks: 6},
+			7*5*tick + 25*tick,
+		},
+		"just enough": {
+			func(o *Outlook) {
+				o.Limits.Running, o.Free, o.Running = 4, 8, []Job{{Answer: 1000, Blocks: 9}, {Answer: 1000}}
+			},
+			Job{Prompt: 10, Blocks: 6},
+			5*tick + 25*tick,
+		},
+		"alone it has all": {func(o *Outlook) { o.Free = 3 }, Job{Prompt: 100, Blocks: 9}, 100 * tick},
 		"behind one that waits": {
 			func(o *Outlook) {
 				o.Running, o.Waiting = []Job{{Answer: 1}, {Answer: 1}}, []Job{{Prompt: 50, Answer: 1000}}
@@ -71,11 +87,11 @@ func TestForecast(t *testing.T) {
 // More to read never takes less time, and any state comes to an end.
 func TestForecastGrows(t *testing.T) {
 	job := rapid.Custom(func(t *rapid.T) Job {
-		return Job{Done: rapid.IntRange(0, 3000).Draw(t, "done"), Prompt: rapid.IntRange(0, 3000).Draw(t, "prompt"), Answer: rapid.IntRange(0, 2000).Draw(t, "answer")}
+		return Job{Done: rapid.IntRange(0, 3000).Draw(t, "done"), Prompt: rapid.IntRange(0, 3000).Draw(t, "prompt"), Answer: rapid.IntRange(0, 2000).Draw(t, "answer"), Blocks: rapid.IntRange(0, 9).Draw(t, "blocks")}
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		o := outlook()
-		o.Limits.Running = rapid.IntRange(1, 4).Draw(t, "places")
+		o.Limits.Running, o.Free = rapid.IntRange(1, 4).Draw(t, "places"), rapid.IntRange(0, 20).Draw(t, "free")
 		o.Running = rapid.SliceOfN(job, 0, o.Limits.Running).Draw(t, "running")
 		o.Waiting = rapid.SliceOfN(job, 0, 5).Draw(t, "waiting")
 		n := rapid.IntRange(1, 2000).Draw(t, "prompt")
