@@ -36,7 +36,11 @@ var (
 const loadTime = 75 * time.Second
 
 // stack is what docker-compose.yml brings up, as processes on loopback.
-type stack struct{ ragd, jaeger, prometheus string }
+type stack struct {
+	ragd, jaeger, prometheus string
+	otlp                     string // the collector's gRPC endpoint
+	database                 string // of the ragd that is asked
+}
 
 // TestStack runs the collector with deploy's own configuration, Jaeger, Prometheus with
 // deploy's rules, and ragd sending OTLP, and reads back what arrived.
@@ -44,6 +48,8 @@ func TestStack(t *testing.T) {
 	s := bringUp(t)
 	s.ingest(t)
 	t.Run("traces", func(t *testing.T) { s.checkTraces(t) })
+	t.Run("failures", func(t *testing.T) { s.checkFailures(t) })
+	t.Run("remote", func(t *testing.T) { s.checkRemote(t) })
 	s.load(t)
 	t.Run("queries", func(t *testing.T) { s.checkQueries(t) })
 	t.Run("rules", func(t *testing.T) { s.checkRules(t) })
@@ -93,21 +99,36 @@ scrape_configs:
 `, rules, own, self))
 	run(t, "prometheus", "prometheus", nil, "--config.file", scrape, "--storage.tsdb.path", filepath.Join(dir, "tsdb"),
 		"--web.listen-address", "127.0.0.1:"+prom, "--enable-feature", "exemplar-storage", "--log.level", "warn")
-	cfg := config.Default()
-	run(t, "ragd", binary, []string{
-		"RAGD_HOME=" + filepath.Join(dir, "home"), "RAGD_DATABASE_URL=" + testenv.Database(t).Config().ConnString(),
-		"RAGD_MODELS_ANSWER=" + testenv.Model(t, cfg.Models.Answer), "RAGD_MODELS_EMBEDDING=" + testenv.Model(t, cfg.Models.Embedding),
-		"RAGD_COST_MACHINE_PER_HOUR=0.36", "RAGD_INFERENCE_KV_CACHE_TOKENS=8192",
-		"OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:" + grpc, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc", "OTEL_METRICS_EXPORTER=none", "OTEL_BSP_SCHEDULE_DELAY=200",
-	}, "serve", "--addr", "127.0.0.1:"+own)
-	s := &stack{ragd: "http://127.0.0.1:" + own, jaeger: "http://127.0.0.1:" + jaegerHTTP, prometheus: "http://127.0.0.1:" + prom}
-	for _, probe := range []string{s.ragd + "/readyz", s.jaeger + "/api/services", s.prometheus + "/-/ready", "http://127.0.0.1:" + self + "/metrics"} {
+	s := &stack{
+		jaeger: "http://127.0.0.1:" + jaegerHTTP, prometheus: "http://127.0.0.1:" + prom, otlp: "http://127.0.0.1:" + grpc,
+		database: testenv.Database(t).Config().ConnString(),
+	}
+	s.ragd = s.serve(t, "ragd", own, "RAGD_DATABASE_URL="+s.database, "RAGD_COST_MACHINE_PER_HOUR=0.36")
+	for _, probe := range []string{s.jaeger + "/api/services", s.prometheus + "/-/ready", "http://127.0.0.1:" + self + "/metrics"} {
 		until(t, 2*time.Minute, probe, func() bool {
 			resp, err := httpGet(probe)
 			return err == nil && resp != nil
 		})
 	}
 	return s
+}
+
+// serve starts a ragd that is a service of that name, and returns its address once it
+// can answer.
+func (s *stack) serve(t *testing.T, name, port string, env ...string) string {
+	t.Helper()
+	cfg := config.Default()
+	run(t, name, binary, append([]string{
+		"RAGD_HOME=" + filepath.Join(t.TempDir(), "home"), "RAGD_INFERENCE_KV_CACHE_TOKENS=8192",
+		"RAGD_MODELS_ANSWER=" + testenv.Model(t, cfg.Models.Answer), "RAGD_MODELS_EMBEDDING=" + testenv.Model(t, cfg.Models.Embedding),
+		"OTEL_SERVICE_NAME=" + name, "OTEL_EXPORTER_OTLP_ENDPOINT=" + s.otlp, "OTEL_EXPORTER_OTLP_PROTOCOL=grpc", "OTEL_METRICS_EXPORTER=none", "OTEL_BSP_SCHEDULE_DELAY=200",
+	}, env...), "serve", "--addr", "127.0.0.1:"+port)
+	url := "http://127.0.0.1:" + port
+	until(t, 2*time.Minute, url, func() bool {
+		_, err := httpGet(url + "/readyz")
+		return err == nil
+	})
+	return url
 }
 
 // run starts a program that ends with the test.

@@ -41,6 +41,8 @@ type jspan struct {
 	OperationName string `json:"operationName"`
 	StartTime     int64  `json:"startTime"`
 	Duration      int64  `json:"duration"`
+	ProcessID     string `json:"processID"`
+	service       string
 	References    []struct {
 		RefType string `json:"refType"`
 		SpanID  string `json:"spanID"`
@@ -48,8 +50,8 @@ type jspan struct {
 	} `json:"references"`
 }
 
-// trace reads a trace back once its root has come.
-func (s *stack) trace(t *testing.T, id string) []jspan {
+// trace reads a trace back once its root has come, and that of each service.
+func (s *stack) trace(t *testing.T, id string, services ...string) []jspan {
 	t.Helper()
 	var spans []jspan
 	until(t, 30*time.Second, "trace "+id, func() bool {
@@ -58,12 +60,24 @@ func (s *stack) trace(t *testing.T, id string) []jspan {
 			return false
 		}
 		var found struct {
-			Data []struct{ Spans []jspan }
+			Data []struct {
+				Spans     []jspan
+				Processes map[string]struct{ ServiceName string }
+			}
 		}
 		if json.Unmarshal(data, &found) != nil || len(found.Data) != 1 {
 			return false
 		}
 		spans = found.Data[0].Spans
+		for i := range spans {
+			spans[i].service = found.Data[0].Processes[spans[i].ProcessID].ServiceName
+		}
+		for _, name := range services {
+			// A root is its service's last span, so that all are there with it.
+			if !slices.ContainsFunc(spans, func(j jspan) bool { return j.service == name && strings.HasPrefix(j.OperationName, "POST ") }) {
+				return false
+			}
+		}
 		return slices.ContainsFunc(spans, func(j jspan) bool { return j.parent() == "" })
 	})
 	return spans
@@ -78,14 +92,17 @@ func (j jspan) parent() string {
 	return ""
 }
 
+// asked is a request and how it ends.
+type asked struct {
+	path    string
+	body    map[string]any
+	outcome string
+	leave   time.Duration // when the client leaves; 0 for never
+}
+
 // checkTraces asks in every way and holds each trace to the page's record.
 func (s *stack) checkTraces(t *testing.T) {
-	asks := map[string]struct {
-		path    string
-		body    map[string]any
-		outcome string
-		leave   time.Duration
-	}{
+	asks := map[string]asked{
 		"answered":        {"/ask", map[string]any{"question": question, "budget": map[string]any{"answer_tokens": 12}}, "answered", 0},
 		"streamed":        {"/ask", map[string]any{"question": question, "stream": true, "answer_mode": "generate", "budget": map[string]any{"answer_tokens": 12}}, "answered", 0},
 		"in Korean":       {"/ask", map[string]any{"question": "multilingual-e5-small의 벡터는 수가 몇 개인가요?"}, "answered", 0},
@@ -99,39 +116,45 @@ func (s *stack) checkTraces(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(asks)) {
 		t.Run(name, func(t *testing.T) {
-			ask := asks[name]
-			before := s.records(t)
-			ctx, cancel := context.WithCancel(t.Context())
-			defer cancel()
-			if ask.leave > 0 {
-				time.AfterFunc(ask.leave, cancel)
-			}
-			status, data, err := s.post(t, ctx, ask.path, ask.body)
-			if err != nil && ask.leave == 0 {
-				t.Fatal(err)
-			}
-			var row record
-			until(t, 10*time.Second, "the record", func() bool {
-				for id, r := range s.records(t) {
-					if _, old := before[id]; !old {
-						row = r
-						return true
-					}
-				}
-				return false
-			})
-			if row.Outcome != ask.outcome || row.Route != "POST "+ask.path {
-				t.Errorf("%s %q, want %s (%d %.300s)", row.Route, row.Outcome, ask.outcome, status, data)
-			}
-			if ask.leave == 0 && !bytes.Contains(data, []byte(row.TraceID)) {
-				t.Errorf("trace %s is not the body's: %.300s", row.TraceID, data)
-			}
-			if ask.outcome == "answered" && ask.body["stream"] == nil {
-				s.sameAsBody(t, data, row)
-			}
-			s.checkTrace(t, row)
+			row := s.ask(t, asks[name])
+			s.checkTrace(t, row, s.trace(t, row.TraceID), "ragd")
 		})
 	}
+}
+
+// ask asks and returns the record, which has the outcome and the figures of the body.
+func (s *stack) ask(t *testing.T, ask asked) record {
+	t.Helper()
+	before := s.records(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if ask.leave > 0 {
+		time.AfterFunc(ask.leave, cancel)
+	}
+	status, data, err := s.post(t, ctx, ask.path, ask.body)
+	if err != nil && ask.leave == 0 {
+		t.Fatal(err)
+	}
+	var row record
+	until(t, 30*time.Second, "the record", func() bool {
+		for id, r := range s.records(t) {
+			if _, old := before[id]; !old {
+				row = r
+				return true
+			}
+		}
+		return false
+	})
+	if row.Outcome != ask.outcome || row.Route != "POST "+ask.path {
+		t.Errorf("%s %q, want %s (%d %.300s)", row.Route, row.Outcome, ask.outcome, status, data)
+	}
+	if ask.leave == 0 && !bytes.Contains(data, []byte(row.TraceID)) {
+		t.Errorf("trace %s is not the body's: %.300s", row.TraceID, data)
+	}
+	if (ask.outcome == "answered" || ask.outcome == "refused") && ask.body["stream"] == nil {
+		s.sameAsBody(t, data, row)
+	}
+	return row
 }
 
 // sameAsBody: the page has the figures of the answer.
@@ -152,30 +175,33 @@ var below = map[string]string{
 	"render": "chat", "queue": "chat", "prefill": "chat", "decode": "chat",
 }
 
-// checkTrace holds a trace to its record: the tree, and each stage's time to the
-// microsecond.
-func (s *stack) checkTrace(t *testing.T, row record) {
+// checkTrace holds the part of a trace that is one service's to its record: the tree, and
+// each stage's time to the microsecond. It returns the service's root.
+func (s *stack) checkTrace(t *testing.T, row record, spans []jspan, service string) (root jspan) {
 	t.Helper()
-	spans := s.trace(t, row.TraceID)
 	byID, took := map[string]jspan{}, map[string]int64{}
 	for _, j := range spans {
 		byID[j.SpanID] = j
 	}
+	isRoot := func(j jspan) bool { return byID[j.parent()].service != service }
 	for _, j := range spans {
+		if j.service != service {
+			continue
+		}
 		first, _, _ := strings.Cut(j.OperationName, " ")
 		parent, inside := byID[j.parent()]
 		want, stage := below[first]
 		switch {
-		case j.parent() == "":
-			if j.OperationName != row.Route {
-				t.Errorf("the root is %q", j.OperationName)
-			}
-			took["total"] = j.Duration
-		case !inside:
+		case j.parent() != "" && !inside:
 			t.Errorf("the parent of %q did not come", j.OperationName)
+		case isRoot(j):
+			if j.OperationName != row.Route || root.SpanID != "" {
+				t.Errorf("a root is %q", j.OperationName)
+			}
+			root, took["total"] = j, j.Duration
 		case stage:
 			took[first] += j.Duration
-			if up, _, _ := strings.Cut(parent.OperationName, " "); want == "" && parent.parent() != "" || want != "" && up != want {
+			if up, _, _ := strings.Cut(parent.OperationName, " "); want == "" && !isRoot(parent) || want != "" && up != want {
 				t.Errorf("%q hangs below %q", j.OperationName, parent.OperationName)
 			}
 		}
@@ -188,9 +214,10 @@ func (s *stack) checkTrace(t *testing.T, row record) {
 		if stage == "pack" {
 			runs = 2 // whose parts are cut to microseconds each
 		}
-		if got, want := float64(took[name]), row.Timings[stage+"_ms"]*1e3; math.Abs(got-want) > runs {
-			t.Errorf("%s: Jaeger has %v µs, the record %v", stage, got, want)
+		if got, want := float64(took[name]), math.Round(row.Timings[stage+"_ms"]*1e3); math.Abs(got-want) > runs {
+			t.Errorf("%s of %s: Jaeger has %v µs, the record %v", stage, service, got, want)
 		}
 	}
-	t.Logf("%d spans, total %.3f ms", len(spans), row.Timings["total_ms"])
+	t.Logf("%s: %s, %d spans, total %.3f ms", service, row.Outcome, len(spans), row.Timings["total_ms"])
+	return root
 }

@@ -59,8 +59,8 @@ func (r *Request) SpanID() string { return r.root.SpanContext().SpanID().String(
 // be empty.
 func (r *Request) Begin(ctx context.Context, s Stage, subject string) (context.Context, func(error)) {
 	start := time.Now()
-	ctx, span := r.t.tracer.Start(ctx, spanName(s, subject), trace.WithTimestamp(start), trace.WithSpanKind(spanKind(s)),
-		trace.WithAttributes(stageAttributes(s, subject)...))
+	its := r.t.stageSpans.of(s, subject)
+	ctx, span := r.t.tracer.Start(ctx, its.name, its.kind, its.attrs, trace.WithTimestamp(start))
 	return ctx, r.opened(&part{span: span, stage: s, measured: true, from: start})
 }
 
@@ -212,35 +212,6 @@ func (r *Request) Timings(now time.Time) Timings {
 		t.TTFT = r.firstWrite.Sub(r.received)
 	}
 	return t
-}
-
-func spanName(s Stage, subject string) string {
-	name := s.String()
-	if s == StageEmbed {
-		name = "embeddings"
-	}
-	if subject == "" {
-		return name
-	}
-	return name + " " + subject
-}
-
-func spanKind(s Stage) trace.SpanKind {
-	if s == StageDense || s == StageLexical {
-		return trace.SpanKindClient
-	}
-	return trace.SpanKindInternal
-}
-
-func stageAttributes(s Stage, subject string) []attribute.KeyValue {
-	attrs := []attribute.KeyValue{attribute.String(attrStage, s.String())}
-	switch s {
-	case StageEmbed:
-		attrs = append(attrs, attribute.String(attrOperation, "embeddings"), attribute.String(attrRequestModel, subject))
-	case StageRetrieval:
-		attrs = append(attrs, attribute.String(attrOperation, "retrieval"), attribute.String(attrDataSource, subject))
-	}
-	return attrs
 }
 
 func endSpan(span trace.Span, err error, at time.Time) {

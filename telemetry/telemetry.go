@@ -60,6 +60,8 @@ type Telemetry struct {
 	flow     spanFlow
 	ingest   *ingestMetrics
 	served   *served
+
+	stageSpans stageSpans
 }
 
 // What of the SDK's providers is used.

@@ -24,7 +24,8 @@ func TestNothingIsRecordedOfWhatWasNot(t *testing.T) {
 	}{
 		"a question": {
 			oneQuestion,
-			[]string{usage("chat", "input", "model"), usage("chat", "output", "model"), "ragd_chunks_retrieved_sum 20", "ragd_chunks_used_sum 6"}, all, attrs,
+			[]string{usage("chat", "input", "model"), usage("chat", "output", "model"), "ragd_chunks_retrieved_sum 20", "ragd_chunks_used_sum 6"},
+			all, attrs,
 		},
 		"embeddings": {
 			func(tel *Telemetry) {
@@ -38,7 +39,8 @@ func TestNothingIsRecordedOfWhatWasNot(t *testing.T) {
 			func(tel *Telemetry) {
 				one(tel, StageRerank, Summary{Operation: OperationRerank, Model: "r", Outcome: Answered, InputTokens: 9})
 			},
-			[]string{usage("rerank", "input", "r")}, all[:1],
+			[]string{usage("rerank", "input", "r")},
+			all[:1],
 			[]string{attrInputTokens, attrRerankMS},
 		},
 		"embeddings that failed": {
@@ -50,12 +52,14 @@ func TestNothingIsRecordedOfWhatWasNot(t *testing.T) {
 			func(tel *Telemetry) {
 				one(tel, StageRetrieval, Summary{Outcome: Answered, RetrievedChunks: 3})
 			},
-			[]string{"ragd_chunks_retrieved_sum 3"}, all[1:2],
+			[]string{"ragd_chunks_retrieved_sum 3"},
+			all[1:2],
 			[]string{attrRetrievedChunks, attrRetrievalMS},
 		},
 		"a search that finds nothing": {
 			func(tel *Telemetry) { one(tel, StageRetrieval, Summary{Outcome: Answered}) },
-			[]string{"ragd_chunks_retrieved_sum 0", "ragd_chunks_retrieved_count 1"}, all[1:2],
+			[]string{"ragd_chunks_retrieved_sum 0", "ragd_chunks_retrieved_count 1"},
+			all[1:2],
 			[]string{attrRetrievedChunks, attrRetrievalMS},
 		},
 		"a search that failed": {

@@ -274,6 +274,32 @@ func TestDelaysAreChargedToTheirStage(t *testing.T) {
 	}
 }
 
+// TestRetrievalIsWallTime: dense and lexical search run side by side, so a delay in the
+// shorter one moves that one by all of it, and retrieval by what goes beyond the longer.
+func TestRetrievalIsWallTime(t *testing.T) {
+	const longer = 8 * time.Millisecond // dense than lexical
+	unequal := usual()
+	unequal.dense += longer
+	before := ledger(askOver(t, unequal))
+	for _, delay := range []time.Duration{longer / 2, longer, 250 * time.Millisecond} {
+		d := unequal
+		d.lexical += delay
+		after := ledger(askOver(t, d))
+		for name, was := range before {
+			want := time.Duration(0)
+			switch name {
+			case "lexical":
+				want = delay
+			case "retrieval", "ttft", "total":
+				want = delay - longer
+			}
+			if got := after[name] - was; (got - max(0, want)).Abs() > time.Microsecond {
+				t.Errorf("delayed by %v: %s moved by %v, want %v", delay, name, got, max(0, want))
+			}
+		}
+	}
+}
+
 // TestSlowClientHoldsUpNobody: while a client takes its time the engine goes on,
 // so only what the client adds beyond the engine's work is charged, to no stage.
 func TestSlowClientHoldsUpNobody(t *testing.T) {

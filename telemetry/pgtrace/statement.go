@@ -11,7 +11,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
 	semconv "go.opentelemetry.io/otel/semconv/v1.41.0"
 	"go.opentelemetry.io/otel/trace"
@@ -21,7 +20,6 @@ import (
 type statement struct {
 	name      string // of the span: the conventions' db.query.summary
 	operation string
-	reads     bool
 	start     []trace.SpanStartOption
 	measured  metric.MeasurementOption
 }
@@ -55,9 +53,7 @@ func (l *statements) named(operation string) *statement {
 func (l *statements) batch(texts []string) *statement {
 	all := strings.Join(texts, "; ")
 	return l.keep("BATCH "+all, func() *statement {
-		s := l.make("BATCH "+summary(all), semconv.DBQueryText(strings.TrimSpace(all)), semconv.DBOperationBatchSize(len(texts)))
-		s.reads = false
-		return s
+		return l.make("BATCH "+summary(all), semconv.DBQueryText(strings.TrimSpace(all)), semconv.DBOperationBatchSize(len(texts)))
 	})
 }
 
@@ -75,7 +71,7 @@ func (l *statements) keep(key string, create func() *statement) *statement {
 
 func (l *statements) make(name string, more ...attribute.KeyValue) *statement {
 	operation, _, _ := strings.Cut(name, " ")
-	s := &statement{name: name, operation: operation, reads: operation == "SELECT"}
+	s := &statement{name: name, operation: operation}
 	attrs := append(s.labels(), semconv.DBNamespace(l.database), semconv.DBQuerySummary(name))
 	s.start = []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(append(attrs, more...)...)}
 	s.measured = metric.WithAttributeSet(attribute.NewSet(s.labels()...))
@@ -132,9 +128,4 @@ func failure(err error) []attribute.KeyValue {
 		return []attribute.KeyValue{semconv.ErrorTypeKey.String("timeout")}
 	}
 	return []attribute.KeyValue{semconv.ErrorTypeOther}
-}
-
-func setFailure(span trace.Span, err error) {
-	span.SetStatus(codes.Error, "")
-	span.SetAttributes(failure(err)...)
 }
