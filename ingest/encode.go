@@ -32,6 +32,7 @@ type place struct {
 // belongs to one goroutine.
 type encoder struct {
 	embedder    Embedder
+	states      StateEmbedder // the same; nil where token states are not kept
 	batchTokens int
 	sentences   SentenceMode
 	known       *vectors
@@ -40,10 +41,14 @@ type encoder struct {
 }
 
 func newEncoder(e Embedder, c Config, embedded func(tokens int)) encoder {
-	return encoder{
+	out := encoder{
 		embedder: e, batchTokens: c.BatchTokens, sentences: c.Sentences,
 		known: newVectors(c.ReuseBytes, e.Dim()), embedded: embedded,
 	}
+	if c.States {
+		out.states, _ = e.(StateEmbedder)
+	}
+	return out
 }
 
 // encode embeds window after window and hands the documents on, whole or failed.
@@ -102,6 +107,9 @@ type gather struct {
 func (g *gather) document(w *work) {
 	d := &w.encoded
 	d.Vectors = make([][]float32, len(d.Chunks))
+	if g.states != nil {
+		d.States = make([]*States, len(d.Chunks))
+	}
 	if g.sentences == SentencesApart {
 		d.Sentences = make([][][]float32, len(d.Chunks))
 	}
@@ -124,7 +132,8 @@ func (g *gather) document(w *work) {
 
 func (g *gather) text(text string, size int, p place) {
 	key := keyOf(text)
-	if v, ok := g.known.get(key); ok {
+	// Of texts from before the vectors are known, not the states of their tokens.
+	if v, ok := g.known.get(key); ok && (g.states == nil || p.sentence >= 0) {
 		g.repeats++
 		g.place(p, v)
 		return
@@ -199,7 +208,7 @@ func (e *encoder) embedTexts(ctx context.Context, batch []passage) error {
 	for i, p := range batch {
 		texts[i] = p.text
 	}
-	out, err := e.embedder.EmbedPassages(ctx, texts)
+	out, err := e.give(ctx, texts, batch)
 	if err != nil {
 		return err
 	}
@@ -211,12 +220,26 @@ func (e *encoder) embedTexts(ctx context.Context, batch []passage) error {
 		for _, at := range p.places {
 			e.place(at, out[i])
 		}
+		out[i].States = nil
 		e.known.put(p.key, out[i])
 		p.places[0].work.tokens += out[i].Tokens // the others cost nothing
 		tokens += out[i].Tokens
 	}
 	e.embedded(tokens)
 	return nil
+}
+
+// give hands texts to the embedder and asks for the token states of those that are
+// chunks.
+func (e *encoder) give(ctx context.Context, texts []string, batch []passage) ([]Embedding, error) {
+	if e.states == nil {
+		return e.embedder.EmbedPassages(ctx, texts)
+	}
+	wanted := make([]bool, len(batch))
+	for i, p := range batch {
+		wanted[i] = slices.ContainsFunc(p.places, func(at place) bool { return at.sentence < 0 })
+	}
+	return e.states.EmbedPassageStates(ctx, texts, wanted, MaxStates(e.embedder.Dim()))
 }
 
 // place stores a vector. What the chunker counted and what the embedder was
@@ -230,7 +253,12 @@ func (e *encoder) place(p place, v Embedding) {
 		p.work.encoded.Sentences[p.chunk][p.sentence] = v.Vector
 	case v.Tokens != c.Tokens:
 		p.work.failed = fmt.Errorf("embed chunk %d: counted %d tokens, the embedder was given %d", p.chunk, c.Tokens, v.Tokens)
+	case e.states != nil && v.States == nil:
+		p.work.failed = fmt.Errorf("embed chunk %d: %w", p.chunk, ErrStates)
 	default:
 		p.work.encoded.Vectors[p.chunk] = v.Vector
+		if e.states != nil {
+			p.work.encoded.States[p.chunk] = v.States
+		}
 	}
 }

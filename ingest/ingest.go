@@ -135,6 +135,7 @@ func (c *Chunk) EmbedText() string {
 type Embedding struct {
 	Vector []float32 // unit length
 	Tokens int       // tokens the model was given, special tokens included
+	States *States   // nil where they were not wanted
 }
 
 // TokenCounter measures a passage in the embedder's own tokens, as it would be
@@ -167,6 +168,7 @@ type Encoded struct {
 	Chunks    []Chunk
 	Vectors   [][]float32   // one a chunk
 	Sentences [][][]float32 // [chunk][sentence] vectors; nil when sentences are off
+	States    []*States     // one a chunk; nil when token states are not kept
 }
 
 // State is what the store already knows about a path.

@@ -26,22 +26,72 @@ func (l *longEmbedder) CountPassage(text string) int {
 
 // EmbedPassages implements Embedder.
 func (l *longEmbedder) EmbedPassages(ctx context.Context, texts []string) ([]Embedding, error) {
-	var flat []string
-	ends := make([]int, len(texts))
-	for i, t := range texts {
-		flat = append(flat, l.parts(t)...)
-		ends[i] = len(flat)
-	}
+	flat, ends := l.flatten(texts)
 	list, err := l.Embedder.EmbedPassages(ctx, flat)
 	if err != nil {
 		return nil, err
 	}
-	out, start := make([]Embedding, len(texts)), 0
+	return gathered(list, ends, 0), nil
+}
+
+// EmbedPassageStates implements StateEmbedder where the embedder within is one. The
+// states of a long text are those of its parts, one after the other up to the limit.
+func (l *longEmbedder) EmbedPassageStates(ctx context.Context, texts []string, wanted []bool, limit int) ([]Embedding, error) {
+	inner, ok := l.Embedder.(StateEmbedder)
+	if !ok {
+		return nil, ErrStates
+	}
+	flat, ends := l.flatten(texts)
+	each := make([]bool, 0, len(flat))
 	for i, end := range ends {
-		out[i] = meanOf(list[start:end])
+		for len(each) < end {
+			each = append(each, wanted[i])
+		}
+	}
+	list, err := inner.EmbedPassageStates(ctx, flat, each, limit)
+	if err != nil {
+		return nil, err
+	}
+	return gathered(list, ends, limit), nil
+}
+
+// flatten lists the parts of all texts, and where those of each text end.
+func (l *longEmbedder) flatten(texts []string) (flat []string, ends []int) {
+	ends = make([]int, len(texts))
+	for i, t := range texts {
+		flat = append(flat, l.parts(t)...)
+		ends[i] = len(flat)
+	}
+	return flat, ends
+}
+
+// gathered makes one embedding of the parts of each text, with at most limit token
+// states.
+func gathered(parts []Embedding, ends []int, limit int) []Embedding {
+	out, start := make([]Embedding, len(ends)), 0
+	for i, end := range ends {
+		own := parts[start:end]
+		out[i] = meanOf(own)
+		if own[0].States != nil {
+			out[i].States = joined(own, limit)
+		}
 		start = end
 	}
-	return out, nil
+	return out
+}
+
+func joined(parts []Embedding, limit int) *States {
+	out := &States{}
+	for _, p := range parts {
+		n := min(p.States.Tokens(), limit-out.Tokens())
+		if n == 0 {
+			break
+		}
+		dim := len(p.States.Values) / p.States.Tokens()
+		out.Scales = append(out.Scales, p.States.Scales[:n]...)
+		out.Values = append(out.Values, p.States.Values[:n*dim]...)
+	}
+	return out
 }
 
 func (l *longEmbedder) parts(text string) []string {

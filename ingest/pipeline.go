@@ -23,6 +23,9 @@ type Config struct {
 	Prune bool
 	// Sentences says whether each sentence gets a vector of its own.
 	Sentences SentenceMode
+	// States says whether the states of each chunk's tokens are kept, for late
+	// interaction; the embedder must be a StateEmbedder.
+	States bool
 	// ParseTimeout bounds reading and cutting one document.
 	ParseTimeout time.Duration
 	// BatchTokens is the size of one call to the embedder.
@@ -86,6 +89,9 @@ func New(source Source, chunker Chunker, embedder Embedder, store Store, c Confi
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
+	if _, ok := embedder.(StateEmbedder); c.States && !ok {
+		return nil, fmt.Errorf("ingest: %w", ErrStates)
+	}
 	if observe == nil {
 		observe = func(Progress) {}
 	}
@@ -94,12 +100,16 @@ func New(source Source, chunker Chunker, embedder Embedder, store Store, c Confi
 
 // Recipe is the text under which documents are stored: another one makes them stale.
 func (p *Pipeline) Recipe() string {
-	return fmt.Sprintf("ingest/%d %s%s", recipeVersion, p.chunker.Recipe(), recipeEnd(p.embedder.Model(), p.config.Sentences))
+	return fmt.Sprintf("ingest/%d %s%s", recipeVersion, p.chunker.Recipe(), recipeEnd(p.embedder.Model(), p.config.Sentences, p.config.States))
 }
 
 // recipeEnd is the part of a recipe that speaks of the vectors.
-func recipeEnd(model string, sentences SentenceMode) string {
-	return fmt.Sprintf("; %s; sentences %s", model, sentences)
+func recipeEnd(model string, sentences SentenceMode, states bool) string {
+	end := fmt.Sprintf("; %s; sentences %s", model, sentences)
+	if states {
+		end += "; token states"
+	}
+	return end
 }
 
 // Run walks the roots and brings the collection up to date. One document that

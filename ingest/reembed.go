@@ -13,6 +13,8 @@ type Stale struct {
 	Document int64 // id
 	Path     string
 	Chunk    Chunk
+	// StatesOnly: its vectors are there, the states of its tokens are missing.
+	StatesOnly bool
 }
 
 // Revision is what the model wanted makes of a chunk.
@@ -20,15 +22,16 @@ type Revision struct {
 	Document, Chunk int64 // ids
 	Vector          []float32
 	Sentences       [][]float32 // nil when they are not encoded
+	States          *States     // nil when they are not kept
 }
 
 // Revising is a collection that gets vectors of another model beside those that
 // answer.
 type Revising interface {
-	// Count returns how many chunks have vectors of the model wanted, and how many
+	// Count returns how many chunks have all that is wanted of the model, and how many
 	// there are.
 	Count(ctx context.Context) (done, of int64, err error)
-	// Stale lists chunks that have none, in the order of ids, from the one after.
+	// Stale lists chunks that have not, in the order of ids, from the one after.
 	Stale(ctx context.Context, after int64, limit int) ([]Stale, error)
 	// Add stores vectors. Chunks that are gone meanwhile are passed over.
 	Add(ctx context.Context, list []Revision) error
@@ -108,6 +111,9 @@ func NewReembedder(embedder Embedder, c Config, observe func(RevisionProgress)) 
 // ended early.
 func (r *Reembedder) Run(ctx context.Context, c Revising, report RevisionReport) (RevisionReport, error) {
 	report.Failed = []FileResult{}
+	if _, ok := r.embedder.(StateEmbedder); r.config.States && !ok {
+		return report, fmt.Errorf("reembed %s: %w", report.Collection, ErrStates)
+	}
 	v := &revision{Reembedder: r, c: c, started: time.Now(), report: report}
 	long := &longEmbedder{Embedder: r.embedder}
 	v.encoder = newEncoder(long, r.config, v.embedded)
@@ -174,8 +180,10 @@ func (v *revision) round(ctx context.Context) error {
 // renew puts the new model into a recipe that ends with the old one.
 func (v *revision) renew(recipe string) string {
 	for _, mode := range []SentenceMode{SentencesApart, SentencesOff} {
-		if rest, ok := strings.CutSuffix(recipe, recipeEnd(v.report.From, mode)); ok {
-			return rest + recipeEnd(v.report.To, v.config.Sentences)
+		for _, states := range []bool{false, true} {
+			if rest, ok := strings.CutSuffix(recipe, recipeEnd(v.report.From, mode, states)); ok {
+				return rest + recipeEnd(v.report.To, v.config.Sentences, v.config.States)
+			}
 		}
 	}
 	return recipe
@@ -209,6 +217,9 @@ func (v *revision) window(list []Stale) []*work {
 	out := make([]*work, len(list))
 	for i, s := range list {
 		c := s.Chunk
+		if s.StatesOnly {
+			c.Sentences = nil
+		}
 		if c.Tokens = v.embedder.CountPassage(c.EmbedText()); c.Tokens > v.embedder.MaxTokens() {
 			v.report.Long++
 			c.Tokens = v.encoder.embedder.CountPassage(c.EmbedText())
@@ -231,6 +242,9 @@ func (v *revision) add(ctx context.Context, list []Stale, window []*work) error 
 		r := Revision{Document: list[i].Document, Chunk: list[i].Chunk.ID, Vector: w.encoded.Vectors[0]}
 		if w.encoded.Sentences != nil {
 			r.Sentences = w.encoded.Sentences[0]
+		}
+		if w.encoded.States != nil {
+			r.States = w.encoded.States[0]
 		}
 		done = append(done, r)
 	}

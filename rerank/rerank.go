@@ -24,7 +24,8 @@ type Scorer interface {
 
 // Rating is what a Scorer made of hits.
 type Rating struct {
-	// Scores has one score a hit, in the order given, for the leading hits.
+	// Scores has one score a hit, in the order given, for the leading hits; NaN for
+	// one that has nothing to be rated by, which keeps its fused score.
 	Scores []float32
 	// Short says why they are fewer than the hits, where that was not meant.
 	Short Shortfall
@@ -71,8 +72,11 @@ type Report struct {
 	Candidates int `json:"candidates"`
 	Scored     int `json:"scored"`
 	// Cut is how many of them were too long for the scorer and lost their end.
-	Cut   int       `json:"cut,omitempty"`
-	Short Shortfall `json:"short,omitempty"`
+	Cut int `json:"cut,omitempty"`
+	// Missing is how many of the candidates had nothing to be rated by: chunks that
+	// were stored before what the scorer reads was kept.
+	Missing int       `json:"missing,omitempty"`
+	Short   Shortfall `json:"short,omitempty"`
 }
 
 // Config tunes a Reranker.
@@ -140,8 +144,16 @@ func (r *Reranker) Rerank(ctx context.Context, q retrieve.Query, hits []retrieve
 	if err != nil {
 		return Ranking{}, fmt.Errorf("rerank with %s: %w", r.scorer.Name(), err)
 	}
+	missing := 0
+	for _, s := range rating.Scores {
+		if isNaN(s) {
+			missing++
+		}
+	}
 	r.order(ordered, rating.Scores)
-	out := Ranking{Report: Report{Scorer: r.scorer.Name(), Candidates: len(head), Scored: len(rating.Scores), Short: rating.Short}}
+	out := Ranking{Report: Report{
+		Scorer: r.scorer.Name(), Candidates: len(head), Scored: len(rating.Scores) - missing, Missing: missing, Short: rating.Short,
+	}}
 	for i := range ordered {
 		ordered[i].Scores.RerankRank = i + 1
 		if ordered[i].Scores.RerankCut > 0 {
@@ -161,7 +173,9 @@ func (r *Reranker) order(hits []retrieve.Hit, scores []float32) {
 	scored := hits[:len(scores)]
 	if r.cfg.Alone {
 		for i := range scored {
-			scored[i].Scores.Rerank = scores[i]
+			if !isNaN(scores[i]) {
+				scored[i].Scores.Rerank = scores[i]
+			}
 		}
 	} else {
 		mix(scored, scores, r.cfg.DenseWeight, r.cfg.Share)
@@ -217,27 +231,27 @@ func (r *Reranker) evident(s retrieve.Scores, least float32) bool {
 // mix sets Rerank: the fused score, in which the scorer's score, stretched to the
 // span of the dense part, takes a share of the dense part's place.
 func mix(hits []retrieve.Hit, scores []float32, dense, share float32) {
-	denseLo, denseHi := span(hits, func(i int) float32 { return hits[i].Scores.DensePart })
-	lo, hi := span(hits, func(i int) float32 { return scores[i] })
+	denseLo, denseHi := span(len(hits), func(i int) float32 { return hits[i].Scores.DensePart })
+	lo, hi := span(len(hits), func(i int) float32 { return scores[i] })
 	for i := range hits {
 		s := &hits[i].Scores
 		stretched := s.DensePart
-		if hi > lo {
+		if hi > lo && !isNaN(scores[i]) {
 			stretched = denseLo + (scores[i]-lo)/(hi-lo)*(denseHi-denseLo)
 		}
 		s.Rerank = s.Fused + dense*share*(stretched-s.DensePart)
 	}
 }
 
-func span(hits []retrieve.Hit, value func(int) float32) (lo, hi float32) {
-	for i := range hits {
-		v := value(i)
-		if i == 0 || v < lo {
-			lo = v
-		}
-		if i == 0 || v > hi {
-			hi = v
+// span is the least and the largest of n values, NaN left out.
+func span(n int, value func(int) float32) (lo, hi float32) {
+	lo, hi = float32(math.Inf(1)), float32(math.Inf(-1))
+	for i := range n {
+		if v := value(i); !isNaN(v) {
+			lo, hi = min(lo, v), max(hi, v)
 		}
 	}
 	return lo, hi
 }
+
+func isNaN(v float32) bool { return v != v }

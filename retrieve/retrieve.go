@@ -38,12 +38,21 @@ type Query struct {
 	Text   string
 	Vector []float32 // the question's embedding, unit length
 	Model  string    // the embedding model of Vector
+	// States are of the question's tokens, where late interaction asks for them.
+	States States
 	// Collections are searched as if they were one.
 	Collections []string
 	Limit       int
 	Filters     Filters
 	// Observe is told of the parts of the search; nil when nobody measures.
 	Observe Observe
+}
+
+// States are the last hidden states of a question's content tokens.
+type States struct {
+	Rows []float32 // one token after the other, each as long as the question's vector
+	// Weights say how much each token counts, for its rarity.
+	Weights []float32
 }
 
 // Part is a part of a search that is measured apart.
@@ -94,6 +103,10 @@ type Scores struct {
 	Fused        float32 `json:"fused"`
 	Sentence     float32 `json:"sentence,omitempty"` // best sentence cosine
 	SentenceBest int     `json:"-"`                  // its index in Chunk.Sentences
+	// Late is the late interaction of question and chunk, where it was asked for: the
+	// mean over the question's tokens of the best cosine to a token of the chunk, about
+	// the mean of the candidates. Only within one question it means anything.
+	Late float32 `json:"late,omitempty"`
 	// Rerank orders the hits; of one that the reranker did not score it is Fused.
 	Rerank     float32 `json:"rerank"`
 	RerankRank int     `json:"rerank_rank,omitempty"`
@@ -122,4 +135,11 @@ type Retriever interface {
 type Embedder interface {
 	Model() string
 	EmbedQuery(ctx context.Context, text string) (vector []float32, tokens int, err error)
+}
+
+// StateEmbedder is an Embedder that also gives the states of the question's tokens, out
+// of the same pass.
+type StateEmbedder interface {
+	Embedder
+	EmbedQueryStates(ctx context.Context, text string) (vector []float32, states States, tokens int, err error)
 }

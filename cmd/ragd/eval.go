@@ -58,7 +58,7 @@ func newEval(o *options) *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringSliceVar(&f.pipelines, "pipelines", eval.Pipelines, "which to run")
+	fl.StringSliceVar(&f.pipelines, "pipelines", eval.Pipelines, "which to run: these and late (late interaction, for which the states of all tokens are stored)")
 	fl.IntVar(&f.sel.Documents, "limit", 0, "keep this many documents: relevant ones first, of long ones the shortest (0 for all)")
 	fl.IntVar(&f.sel.Every, "every", 1, "ask every n-th question")
 	fl.StringVar(&f.half, "half", "all", "ask the even or the odd half, or all (tune on even, report odd)")
@@ -78,8 +78,8 @@ func newEval(o *options) *cobra.Command {
 
 func (f evalFlags) check(files int) error {
 	for _, p := range f.pipelines {
-		if !slices.Contains(eval.Pipelines, p) {
-			return fmt.Errorf("--pipelines: %q is not one of %v", p, eval.Pipelines)
+		if !slices.Contains(eval.AllPipelines, p) {
+			return fmt.Errorf("--pipelines: %q is not one of %v", p, eval.AllPipelines)
 		}
 	}
 	switch {

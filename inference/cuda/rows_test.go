@@ -150,6 +150,11 @@ func TestPoolsMatchDefinition(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			got = cloned(got)
+			rows, err := b.Rows(x)
+			if err != nil || !slices.Equal(rows, values) {
+				t.Errorf("%d values of other rows, %v", len(rows), err)
+			}
 			at := 0
 			for i := range texts {
 				n := len(texts[i].Tokens)
@@ -160,6 +165,14 @@ func TestPoolsMatchDefinition(t *testing.T) {
 			}
 		}
 	}
+}
+
+func cloned(rows [][]float32) [][]float32 {
+	out := make([][]float32, len(rows))
+	for i := range rows {
+		out[i] = slices.Clone(rows[i])
+	}
+	return out
 }
 
 func pooled(rows []float32, width int, p model.Pooling, unit bool) []float32 {

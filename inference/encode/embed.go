@@ -17,7 +17,7 @@ import (
 // It goes before waiting passages. A query that cannot be encoded is a *TextError.
 func (e *Encoder) EmbedQuery(ctx context.Context, text string) (vector []float32, tokens int, err error) {
 	result := make([]Embedding, 1)
-	err = e.embed(ctx, e.config.QueryPrefix, []string{text}, result, true)
+	err = e.embed(ctx, work{prefix: e.config.QueryPrefix, texts: []string{text}, results: result, urgent: true})
 	return result[0].Vector, result[0].Tokens, err
 }
 
@@ -27,7 +27,7 @@ func (e *Encoder) EmbedQuery(ctx context.Context, text string) (vector []float32
 // cancellation of ctx between two batches included, leaves no results.
 func (e *Encoder) EmbedPassages(ctx context.Context, texts []string) ([]Embedding, error) {
 	results := make([]Embedding, len(texts))
-	err := e.embed(ctx, e.config.PassagePrefix, texts, results, false)
+	err := e.embed(ctx, work{prefix: e.config.PassagePrefix, texts: texts, results: results})
 	var text *TextError
 	if err != nil && !errors.As(err, &text) {
 		return nil, err
@@ -35,13 +35,25 @@ func (e *Encoder) EmbedPassages(ctx context.Context, texts []string) ([]Embeddin
 	return results, err
 }
 
-// embed fills results. It fails at once when the model or ctx does, and joins
+// work is texts to embed.
+type work struct {
+	prefix  string
+	texts   []string
+	results []Embedding
+	urgent  bool
+	// keep is given the last hidden states of each text's tokens, which are valid
+	// during the call; nil where nobody wants them.
+	keep func(in input, rows []float32)
+}
+
+// embed fills the results. It fails at once when the model or ctx does, and joins
 // what is wrong with single texts.
-func (e *Encoder) embed(ctx context.Context, prefix string, texts []string, results []Embedding, urgent bool) error {
-	inputs := e.tokenize(prefix, texts, results)
+func (e *Encoder) embed(ctx context.Context, w work) error {
+	results := w.results
+	inputs := e.tokenize(w.prefix, w.texts, results)
 	for rest := inputs; len(rest) > 0; {
 		n := take(rest, e.batch)
-		if err := e.pass(ctx, rest[:n], results, urgent); err != nil {
+		if err := e.pass(ctx, rest[:n], w); err != nil {
 			return err
 		}
 		rest = rest[n:]
@@ -101,28 +113,43 @@ func take(inputs []input, limit int) int {
 }
 
 // pass runs one batch through the model.
-func (e *Encoder) pass(ctx context.Context, batch []input, results []Embedding, urgent bool) error {
+func (e *Encoder) pass(ctx context.Context, batch []input, w work) error {
 	texts := make([]model.Text, len(batch))
 	for i := range batch {
 		texts[i].Tokens = batch[i].tokens
 	}
-	if err := e.gate.enter(ctx, urgent); err != nil {
+	if err := e.gate.enter(ctx, w.urgent); err != nil {
 		return err
 	}
 	defer e.gate.leave()
-	vectors, err := e.model.Embed(texts)
+	vectors, rows, err := e.run(texts, w.keep != nil)
 	if err != nil {
 		return err
 	}
+	first := 0 // row of the text
 	for i := range batch {
-		r := &results[batch[i].index]
+		r, n := &w.results[batch[i].index], len(batch[i].tokens)
+		first += n
 		if !finite(vectors[i]) {
 			r.Err = &TextError{Index: batch[i].index, Tokens: r.Tokens, Max: e.MaxTokens(), Err: ErrNotFinite}
 			continue
 		}
 		r.Vector = slices.Clone(vectors[i])
+		if w.keep != nil {
+			w.keep(batch[i], rows[(first-n)*e.Dim():first*e.Dim()])
+		}
 	}
 	return nil
+}
+
+// run gives texts to the model, and returns the states of all their tokens where
+// they are wanted.
+func (e *Encoder) run(texts []model.Text, states bool) (vectors [][]float32, rows []float32, err error) {
+	if states {
+		return e.model.EmbedRows(texts)
+	}
+	vectors, err = e.model.Embed(texts)
+	return vectors, nil, err
 }
 
 func finite(v []float32) bool {

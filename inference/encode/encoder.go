@@ -50,6 +50,8 @@ type Embedding struct {
 	Vector []float32
 	// Tokens is what the model was given: prefix and special tokens included.
 	Tokens int
+	// States are there where they were wanted.
+	States *States
 	// Err is a *TextError when this text could not be encoded.
 	Err error
 }

@@ -1,6 +1,9 @@
 package model
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // BERT is the encoder family: BERT and XLM-RoBERTa, which differ in vocabulary
 // and in how a file numbers its positions, not in the pass (arXiv 1810.04805,
@@ -57,6 +60,26 @@ func (m *BERT) Embed(texts []Text) ([][]float32, error) {
 		return nil, err
 	}
 	return m.ops.Pool(m.x, m.config.Pooling, m.config.Unit)
+}
+
+// EmbedRows is Embed that also returns the last hidden state of every token, text
+// after text: Width values each, valid until the next call. A backend that keeps them
+// to itself gives ErrNoStage.
+func (m *BERT) EmbedRows(texts []Text) (vectors [][]float32, rows []float32, err error) {
+	ops, ok := m.ops.(StageOps)
+	if !ok {
+		return nil, nil, fmt.Errorf("%s: %w", m.ops.Name(), ErrNoStage)
+	}
+	pooled, err := m.Embed(texts)
+	if err != nil {
+		return nil, nil, err
+	}
+	vectors = make([][]float32, len(pooled))
+	for i, v := range pooled {
+		vectors[i] = slices.Clone(v)
+	}
+	rows, err = ops.Rows(m.x)
+	return vectors, rows, err
 }
 
 // Score returns Labels raw scores a text (a pair of query and passage), valid

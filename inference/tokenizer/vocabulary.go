@@ -210,6 +210,16 @@ func Raw(t Tokenizer, text string) []int32 {
 	return ids
 }
 
+// LogProb is the natural logarithm of a token's probability, for a vocabulary that
+// is a unigram language model; ok is false for any other and for control tokens.
+func LogProb(t Tokenizer, id int32) (p float32, ok bool) {
+	u, ok := t.(*unigram)
+	if !ok || id < 0 || int(id) >= len(u.scores) || u.kinds[id] != kindNormal {
+		return 0, false
+	}
+	return u.scores[id], true
+}
+
 // Chat completes the ids of a rendered chat template: BOS goes in front where
 // the vocabulary asks for it and the template did not write it. Whatever the
 // template wrote stays as it is, twice if need be.

@@ -88,6 +88,8 @@ func validate(e *ingest.Encoded) error {
 		return fmt.Errorf("%w: %s: %d chunks but %d vectors", ErrInvalid, path, len(e.Chunks), len(e.Vectors))
 	case e.Sentences != nil && len(e.Sentences) != len(e.Chunks):
 		return fmt.Errorf("%w: %s: %d chunks but sentence vectors of %d", ErrInvalid, path, len(e.Chunks), len(e.Sentences))
+	case e.States != nil && len(e.States) != len(e.Chunks):
+		return fmt.Errorf("%w: %s: %d chunks but token states of %d", ErrInvalid, path, len(e.Chunks), len(e.States))
 	}
 	for i := range e.Chunks {
 		if err := validateChunk(e, i); err != nil {
@@ -100,6 +102,11 @@ func validate(e *ingest.Encoded) error {
 func validateChunk(e *ingest.Encoded, i int) error {
 	if err := validateVector(e.Vectors[i], len(e.Vectors[0])); err != nil {
 		return err
+	}
+	if e.States != nil {
+		if err := validateStates(e.States[i], len(e.Vectors[0])); err != nil {
+			return err
+		}
 	}
 	if e.Sentences == nil {
 		return nil

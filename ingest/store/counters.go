@@ -122,6 +122,12 @@ func removeVectors(ctx context.Context, tx pgx.Tx, d delta, documents []int64, k
 	if err != nil {
 		return err
 	}
+	_, err = tx.Exec(ctx, `
+		DELETE FROM ragd.token_states s USING ragd.chunks c
+		WHERE c.id = s.chunk_id AND c.document_id = ANY($1) AND s.model_id <> $2`, documents, keep)
+	if err != nil {
+		return err
+	}
 	rows, err := tx.Query(ctx, `
 		WITH gone AS (DELETE FROM ragd.vectors WHERE document_id = ANY($1) AND model_id <> $2 RETURNING collection_id, model_id)
 		SELECT collection_id, model_id, count(*) FROM gone GROUP BY 1, 2`, documents, keep)

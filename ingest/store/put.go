@@ -185,6 +185,9 @@ func (w *writer) copyChunks(ctx context.Context, tx pgx.Tx) error {
 		if w.e.Sentences != nil {
 			vectors[i].sentences = append([][]float32{}, w.e.Sentences[i]...)
 		}
+		if w.e.States != nil {
+			vectors[i].states = w.e.States[i]
+		}
 	}
 	if err := copyVectors(ctx, tx, w.collection, w.model, vectors); err != nil {
 		return err

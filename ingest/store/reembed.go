@@ -26,6 +26,7 @@ type Reembedding struct {
 	collection int64
 	model      int32
 	from       string
+	states     bool // token states are wanted, too
 	conn       *pgxpool.Conn
 	unlock     func()
 	held       bool // writers wait
@@ -33,9 +34,10 @@ type Reembedding struct {
 
 var _ ingest.Revising = (*Reembedding)(nil)
 
-// Reembed begins to embed a collection anew, or goes on with it.
-func (s *Store) Reembed(ctx context.Context, collection, model string, dim int) (*Reembedding, error) {
-	r := &Reembedding{s: s}
+// Reembed begins to embed a collection anew, or goes on with it. With states, a chunk
+// is done when the states of its tokens are there too.
+func (s *Store) Reembed(ctx context.Context, collection, model string, dim int, states bool) (*Reembedding, error) {
+	r := &Reembedding{s: s, states: states}
 	err := Read(ctx, s.pool, func(tx pgx.Tx) error {
 		return tx.QueryRow(ctx, `
 			SELECT c.id, coalesce(m.name, '') FROM ragd.collections c LEFT JOIN ragd.models m ON m.id = c.model_id
@@ -91,27 +93,41 @@ func (r *Reembedding) Count(ctx context.Context) (done, of int64, err error) {
 }
 
 func (r *Reembedding) count(ctx context.Context, tx pgx.Tx) (done, of int64, err error) {
-	err = tx.QueryRow(ctx, `
-		SELECT coalesce((SELECT chunks FROM ragd.collection_models WHERE collection_id = $1 AND model_id = $2), 0),
+	// A chunk never has states without vectors.
+	have := "coalesce((SELECT chunks FROM ragd.collection_models WHERE collection_id = $1 AND model_id = $2), 0)"
+	if r.states {
+		have = "(SELECT count(*) FROM ragd.token_states WHERE collection_id = $1 AND model_id = $2)"
+	}
+	err = tx.QueryRow(ctx, "SELECT "+have+`,
 		       coalesce((SELECT chunks FROM ragd.lexical_counts WHERE collection_id = $1), 0)`, r.collection, r.model).Scan(&done, &of)
 	return done, of, err
+}
+
+// missing is the condition of a chunk c that lacks what is wanted of the model $2.
+func (r *Reembedding) missing() string {
+	out := "NOT EXISTS (SELECT FROM ragd.vectors v WHERE v.chunk_id = c.id AND v.model_id = $2)"
+	if r.states {
+		// Every chunk with states has vectors, too.
+		out = "NOT EXISTS (SELECT FROM ragd.token_states t WHERE t.chunk_id = c.id AND t.model_id = $2)"
+	}
+	return out
 }
 
 // Stale implements ingest.Revising.
 func (r *Reembedding) Stale(ctx context.Context, after int64, limit int) (list []ingest.Stale, err error) {
 	err = Read(ctx, r.s.pool, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, `
-			SELECT d.id, d.path, c.id, c.heading, c.text, c.sentence_spans
+			SELECT d.id, d.path, c.id, c.heading, c.text, c.sentence_spans,
+			       EXISTS (SELECT FROM ragd.vectors v WHERE v.chunk_id = c.id AND v.model_id = $2)
 			FROM ragd.chunks c JOIN ragd.documents d ON d.id = c.document_id
-			WHERE d.collection_id = $1 AND c.id > $3
-			AND NOT EXISTS (SELECT FROM ragd.vectors v WHERE v.chunk_id = c.id AND v.model_id = $2)
+			WHERE d.collection_id = $1 AND c.id > $3 AND `+r.missing()+`
 			ORDER BY c.id LIMIT $4`, r.collection, r.model, after, limit)
 		if err != nil {
 			return err
 		}
 		list, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (s ingest.Stale, err error) {
 			var spans []int32
-			err = row.Scan(&s.Document, &s.Path, &s.Chunk.ID, &s.Chunk.Heading, &s.Chunk.Text, &spans)
+			err = row.Scan(&s.Document, &s.Path, &s.Chunk.ID, &s.Chunk.Heading, &s.Chunk.Text, &spans, &s.StatesOnly)
 			s.Chunk.Sentences = unpackSpans(spans)
 			return s, err
 		})
@@ -136,28 +152,50 @@ func (r *Reembedding) Add(ctx context.Context, list []ingest.Revision) error {
 		if _, err := tx.Exec(ctx, "SELECT FROM ragd.documents WHERE id = ANY ($1) ORDER BY id FOR SHARE", documents); err != nil {
 			return err
 		}
-		rows, err := tx.Query(ctx, `
-			SELECT id FROM ragd.chunks c WHERE id = ANY ($1)
-			AND NOT EXISTS (SELECT FROM ragd.vectors v WHERE v.chunk_id = c.id AND v.model_id = $2)
-			ORDER BY id`, chunks, r.model)
+		there, err := r.lacking(ctx, tx, chunks)
 		if err != nil {
 			return err
 		}
-		there, err := pgx.CollectRows(rows, pgx.RowTo[int64])
-		if err != nil {
-			return err
-		}
-		vectors := make([]vectorRow, len(there))
-		for i, id := range there {
-			v := byChunk[id]
-			vectors[i] = vectorRow{chunk: id, document: v.Document, vector: v.Vector, sentences: v.Sentences}
+		var vectors, known []vectorRow
+		for _, c := range there {
+			v := byChunk[c.id]
+			row := vectorRow{chunk: c.id, document: v.Document, vector: v.Vector, sentences: v.Sentences, states: v.States}
+			if c.known {
+				known = append(known, row)
+				continue
+			}
+			vectors = append(vectors, row)
 		}
 		if err := copyVectors(ctx, tx, r.collection, r.model, vectors); err != nil {
 			return err
 		}
+		if err := copyStates(ctx, tx, r.collection, r.model, known); err != nil {
+			return err
+		}
 		d := newDelta()
-		d.addVectors(r.collection, r.model, int64(len(there)))
+		d.addVectors(r.collection, r.model, int64(len(vectors)))
 		return d.apply(ctx, tx)
+	})
+}
+
+// lacks is a chunk that lacks something; known says that its vectors are there.
+type lacks struct {
+	id    int64
+	known bool
+}
+
+// lacking lists those of the chunks that are there and lack something.
+func (r *Reembedding) lacking(ctx context.Context, tx pgx.Tx, chunks []int64) ([]lacks, error) {
+	rows, err := tx.Query(ctx, `
+		SELECT c.id, EXISTS (SELECT FROM ragd.vectors v WHERE v.chunk_id = c.id AND v.model_id = $2)
+		FROM ragd.chunks c WHERE c.id = ANY ($1) AND `+r.missing()+`
+		ORDER BY c.id`, chunks, r.model)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (l lacks, err error) {
+		err = row.Scan(&l.id, &l.known)
+		return l, err
 	})
 }
 

@@ -94,7 +94,7 @@ func (s *shelf) tryPut(path string, texts ...string) error {
 // reembed runs once, with batches of a few chunks.
 func (s *shelf) reembed(ctx context.Context, e ingest.Embedder) (ingest.RevisionReport, error) {
 	s.Helper()
-	r, err := s.store.Reembed(ctx, "default", e.Model(), e.Dim())
+	r, err := s.store.Reembed(ctx, "default", e.Model(), e.Dim(), false)
 	if err != nil {
 		return ingest.RevisionReport{}, err
 	}
@@ -364,22 +364,22 @@ func TestReembedLongChunks(t *testing.T) {
 
 func TestReembedErrors(t *testing.T) {
 	s := newShelf(t, 1)
-	if _, err := s.store.Reembed(t.Context(), "nowhere", "wide", wideDim); !errors.Is(err, ingest.ErrNoCollection) {
+	if _, err := s.store.Reembed(t.Context(), "nowhere", "wide", wideDim, false); !errors.Is(err, ingest.ErrNoCollection) {
 		t.Errorf("unknown collection: %v", err)
 	}
 	for dim, ok := range map[int]bool{4000: true, 4001: false} {
-		r, err := s.store.Reembed(t.Context(), "default", fmt.Sprint("dim", dim), dim)
+		r, err := s.store.Reembed(t.Context(), "default", fmt.Sprint("dim", dim), dim, false)
 		if (err == nil) != ok || (!ok && !errors.Is(err, store.ErrInvalid)) {
 			t.Errorf("%d dimensions: %v", dim, err)
 		}
 		if err == nil {
-			if _, err := s.store.Reembed(t.Context(), "default", "wide", wideDim); !errors.Is(err, store.ErrReembedding) {
+			if _, err := s.store.Reembed(t.Context(), "default", "wide", wideDim, false); !errors.Is(err, store.ErrReembedding) {
 				t.Errorf("a second run beside: %v", err)
 			}
 			r.Close()
 		}
 	}
-	r, err := s.store.Reembed(t.Context(), "default", "wide", wideDim)
+	r, err := s.store.Reembed(t.Context(), "default", "wide", wideDim, false)
 	if err != nil {
 		t.Fatalf("after the first was closed: %v", err)
 	}

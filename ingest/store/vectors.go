@@ -5,13 +5,16 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/pgvector/pgvector-go"
+
+	"ragd/ingest"
 )
 
 // vectorRow is what a model makes of a chunk.
 type vectorRow struct {
 	chunk, document int64
 	vector          []float32
-	sentences       [][]float32 // nil when they are not encoded
+	sentences       [][]float32    // nil when they are not encoded
+	states          *ingest.States // nil when they are not kept
 }
 
 // copyVectors loads vectors with COPY.
@@ -33,5 +36,8 @@ func copyVectors(ctx context.Context, tx pgx.Tx, collection int64, model int32, 
 	}
 	_, err = tx.CopyFrom(ctx, pgx.Identifier{"ragd", "sentence_vectors"},
 		[]string{"chunk_id", "model_id", "vectors"}, pgx.CopyFromRows(encoded))
-	return err
+	if err != nil {
+		return err
+	}
+	return copyStates(ctx, tx, collection, model, list)
 }

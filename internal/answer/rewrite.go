@@ -192,5 +192,6 @@ func (a *asking) support(ctx context.Context, search []float32) ([]float32, erro
 	if r := a.res.Usage.Rewrite; r == nil || r.Method != RewriteWords {
 		return search, nil
 	}
-	return a.embed(ctx, a.req.Question)
+	own, _, err := a.embed(ctx, a.req.Question)
+	return own, err
 }

@@ -108,7 +108,7 @@ func (a *asking) retrieve(ctx context.Context) (q retrieve.Query, err error) {
 	if a.search, err = a.standalone(ctx); err != nil {
 		return q, err
 	}
-	vector, err := a.embed(ctx, a.search)
+	vector, states, err := a.embed(ctx, a.search)
 	if err != nil {
 		return q, err
 	}
@@ -116,6 +116,7 @@ func (a *asking) retrieve(ctx context.Context) (q retrieve.Query, err error) {
 		return q, err
 	}
 	q = a.query(vector)
+	q.States = states
 	a.hits, err = a.Retriever.Retrieve(ctx, q)
 	if err != nil {
 		return q, fmt.Errorf("retrieve: %w", err)
@@ -133,14 +134,19 @@ func (a *asking) observe(ctx context.Context, p retrieve.Part) (context.Context,
 	return a.rec.Begin(ctx, stages[p], "")
 }
 
-func (a *asking) embed(ctx context.Context, text string) ([]float32, error) {
+// embed encodes a question, with the states of its tokens where the embedder gives any.
+func (a *asking) embed(ctx context.Context, text string) (v []float32, states retrieve.States, err error) {
 	ctx, end := a.rec.Begin(ctx, telemetry.StageEmbed, a.Embedder.Model())
-	v, _, err := a.Embedder.EmbedQuery(ctx, text)
+	if e, ok := a.Embedder.(retrieve.StateEmbedder); ok {
+		v, states, _, err = e.EmbedQueryStates(ctx, text)
+	} else {
+		v, _, err = a.Embedder.EmbedQuery(ctx, text)
+	}
 	end(err)
 	if err != nil {
-		return nil, fmt.Errorf("embed the question: %w", err)
+		return nil, states, fmt.Errorf("embed the question: %w", err)
 	}
-	return v, nil
+	return v, states, nil
 }
 
 func (a *asking) query(vector []float32) retrieve.Query {

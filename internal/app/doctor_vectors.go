@@ -60,7 +60,8 @@ func checkVectors(ctx context.Context, cfg config.Config) []Check {
 		return nil
 	}
 	defer pool.Close()
-	return []Check{checkEmbeddings(ctx, cfg, list), checkRecall(ctx, pool, list)}
+	checks := append([]Check{checkEmbeddings(ctx, cfg, list)}, checkStates(ctx, cfg, pool, list)...)
+	return append(checks, checkRecall(ctx, pool, list))
 }
 
 // collections lists those with vectors, the largest first. Those of ragd eval,

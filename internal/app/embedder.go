@@ -44,33 +44,27 @@ func (a *App) openEmbedder(ctx context.Context) error {
 
 // EmbedPassages encodes texts; the first that cannot be encoded is the error.
 func (e *embedder) EmbedPassages(ctx context.Context, texts []string) ([]ingest.Embedding, error) {
-	list, err := e.Encoder.EmbedPassages(ctx, texts)
-	if err != nil {
-		return nil, err
-	}
-	out := make([]ingest.Embedding, len(list))
-	for i, v := range list {
-		if v.Err != nil {
-			return nil, v.Err
-		}
-		out[i] = ingest.Embedding{Vector: v.Vector, Tokens: v.Tokens}
-	}
-	return out, nil
+	return passages(e.Encoder.EmbedPassages(ctx, texts))
 }
 
 // EmbedQuery encodes a question of any length. One longer than the model takes is
 // cut between words into parts that fit, and its vector is the mean of theirs:
 // a long question is legal and must be searched with all of it.
 func (e *embedder) EmbedQuery(ctx context.Context, text string) ([]float32, int, error) {
+	return e.embedParts(text, func(part string) ([]float32, int, error) { return e.Encoder.EmbedQuery(ctx, part) })
+}
+
+// embedParts encodes the parts of a question one after the other.
+func (e *embedder) embedParts(text string, embed func(part string) ([]float32, int, error)) ([]float32, int, error) {
 	parts := e.parts(text)
 	if len(parts) == 1 {
-		v, tokens, err := e.Encoder.EmbedQuery(ctx, parts[0])
+		v, tokens, err := embed(parts[0])
 		return v, tokens, unavailable(err)
 	}
 	sum := make([]float32, e.Dim())
 	total := 0
 	for _, p := range parts {
-		v, tokens, err := e.Encoder.EmbedQuery(ctx, p)
+		v, tokens, err := embed(p)
 		if err != nil {
 			return nil, 0, unavailable(err)
 		}

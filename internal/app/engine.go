@@ -42,7 +42,7 @@ func (a *App) openAnswers(ctx context.Context) error {
 		return err
 	}
 	deps := answer.Deps{
-		Embedder: a.embed, Retriever: tenantRetriever{a}, Reranker: reranker, Template: m.template, Tokenizer: m.counter, Generator: m.generator, Telemetry: a.tel,
+		Embedder: a.questionEmbedder(), Retriever: tenantRetriever{a}, Reranker: reranker, Template: m.template, Tokenizer: m.counter, Generator: m.generator, Telemetry: a.tel,
 		Texts: answer.Texts{Encoder: textEncoder{a.embed}, Scorer: a.scorer, Most: a.cfg.Inference.MaxQueue},
 	}
 	if a.cfg.Prompt.JoinNeighbours {

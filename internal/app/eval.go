@@ -24,12 +24,16 @@ func (a *App) EvalParts(ctx context.Context) (eval.Parts, error) {
 	if err != nil {
 		return eval.Parts{}, err
 	}
+	late, err := a.openLate()
+	if err != nil {
+		return eval.Parts{}, err
+	}
 	count, err := a.answerTokens(ctx)
 	if err != nil {
 		return eval.Parts{}, err
 	}
 	parts := eval.Parts{
-		Embedder: a.embed, Store: a.store, Words: lexical.New(a.pool, tenant.Default, lexical.Analyzer{}),
+		Embedder: lateEmbedder{a.embed}, Late: late, States: a.keepsStates(), Store: a.store, Words: lexical.New(a.pool, tenant.Default, lexical.Analyzer{}),
 		Dense: vector.New(a.pool, tenant.Default, vector.Config{ExactBelow: a.cfg.Retrieve.ExactBelow}),
 		Fused: fused, Reranker: reranker, Reranked: a.cfg.Retrieve.TopK, Inside: eval.Inside{Pool: a.pool, Tenant: tenant.Default},
 		Context: eval.Context{Count: count, Tokens: a.cfg.Prompt.ContextTokens, Chunks: a.cfg.Prompt.MaxChunks},

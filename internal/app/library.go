@@ -92,6 +92,7 @@ func (a *App) pipeline(ctx context.Context, req httpapi.IngestRequest, progress 
 	cfg := ingest.DefaultConfig(collection)
 	cfg.Prune = req.Prune
 	cfg.Sentences = ingest.SentenceMode(a.cfg.Ingest.Sentences)
+	cfg.States = a.keepsStates()
 	cfg.ParseTimeout = a.cfg.Ingest.ParseTimeout
 	return ingest.New(a.source, cutter, a.embed, a.library(ctx), cfg, progress)
 }

@@ -41,13 +41,14 @@ func (a *App) Reembed(ctx context.Context, collections []string, progress func(i
 }
 
 func (a *App) reembed(ctx context.Context, collection string, progress func(ingest.RevisionProgress)) (ingest.RevisionReport, error) {
-	r, err := a.library(ctx).Reembed(ctx, collection, a.embed.Model(), a.embed.Dim())
+	r, err := a.library(ctx).Reembed(ctx, collection, a.embed.Model(), a.embed.Dim(), a.keepsStates())
 	if err != nil {
 		return ingest.RevisionReport{}, err
 	}
 	defer r.Close()
 	cfg := ingest.DefaultConfig(collection)
 	cfg.Sentences = ingest.SentenceMode(a.cfg.Ingest.Sentences)
+	cfg.States = a.keepsStates()
 	return ingest.NewReembedder(a.embed, cfg, progress).
 		Run(ctx, r, ingest.RevisionReport{Collection: collection, From: r.From(), To: a.embed.Model()})
 }

@@ -18,6 +18,9 @@ func (a *App) openReranker(ctx context.Context) (*rerank.Reranker, error) {
 	switch a.cfg.Rerank.Scorer {
 	case config.ScoreNone:
 		return rerank.New(rerank.None{}, cfg)
+	case config.ScoreLate:
+		a.scorer = lateScorer{lateEmbedder{a.embed}}
+		return a.openLate()
 	case config.ScoreCross:
 		cross, err := a.openCross(ctx)
 		if err != nil {

@@ -43,6 +43,7 @@ func TestRerankers(t *testing.T) {
 		want   rerank.Report
 	}{
 		{scorer: config.ScoreNone, want: rerank.Report{Scorer: "none", Candidates: 1}},
+		{scorer: config.ScoreLate, want: rerank.Report{Scorer: "late-interaction", Candidates: 1, Scored: 1}},
 		{scorer: config.ScoreSentence, want: rerank.Report{Scorer: "best-sentence", Candidates: 1, Scored: 1}},
 		{
 			scorer: config.ScoreCross, model: encodetest.Model{Family: encodetest.BERT},

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"ragd/inference/encode"
+	"ragd/ingest"
 	"ragd/ingest/chunk"
 	"ragd/internal/answer"
 	"ragd/internal/httpapi"
@@ -99,6 +101,54 @@ func (s sentenceScorer) ScoreTexts(ctx context.Context, query string, texts []st
 		t := &out[of[j]]
 		t.Score = max(t.Score, rerank.Cosine(q, v.Vector))
 		t.Tokens += v.Tokens
+	}
+	return out, nil
+}
+
+// lateScorer rates a text by late interaction with the query.
+type lateScorer struct{ embed lateEmbedder }
+
+// Model is the scorer's name.
+func (lateScorer) Model() string { return (*rerank.Late)(nil).Name() }
+
+// ScoreTexts encodes the texts, those too long for the model in parts whose states are
+// put together.
+func (s lateScorer) ScoreTexts(ctx context.Context, query string, texts []string) ([]answer.TextScore, error) {
+	_, states, read, err := s.embed.EmbedQueryStates(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	out, pool := make([]answer.TextScore, len(texts)), make([]ingest.States, len(texts))
+	for i, text := range texts {
+		parts := s.embed.parts(text)
+		list, err := s.embed.Encoder.EmbedPassageStates(ctx, parts, slices.Repeat([]bool{true}, len(parts)), s.embed.MaxTokens())
+		var fault *encode.TextError
+		if err != nil && !errors.As(err, &fault) {
+			return nil, unavailable(err)
+		}
+		for _, v := range list {
+			if v.Err != nil {
+				continue // nothing visible in it
+			}
+			out[i].Tokens += v.Tokens
+			pool[i].Scales, pool[i].Values = append(pool[i].Scales, v.States.Scales...), append(pool[i].Values, v.States.Values...)
+		}
+	}
+	out[0].Tokens += read
+	if len(states.Weights) == 0 {
+		return out, nil
+	}
+	sim, err := rerank.NewMaxSim(states, s.embed.Dim(), pool, rowProducts)
+	if err != nil {
+		return nil, err
+	}
+	for i := range pool {
+		if out[i].Score = -1; pool[i].Tokens() == 0 {
+			continue
+		}
+		if out[i].Score, err = sim.Score(&pool[i]); err != nil {
+			return nil, err
+		}
 	}
 	return out, nil
 }

@@ -141,10 +141,11 @@ type Retrieve struct {
 
 // Rerank is how the retrieved chunks are ordered anew.
 type Rerank struct {
-	// Scorer is "sentence" (the best sentence of each chunk), "cross" (the
-	// cross-encoder models.rerank) or "none".
+	// Scorer is "sentence" (the best sentence of each chunk), "late" (late interaction
+	// with the states of the chunks' tokens, which ingest then keeps: about 100 KB a
+	// chunk), "cross" (the cross-encoder models.rerank) or "none".
 	Scorer string `koanf:"scorer"`
-	// Timeout bounds a rerank by a cross-encoder: what it does not reach keeps the
+	// Timeout bounds a rerank by a cross-encoder or by late interaction: what it does not reach keeps the
 	// order of the search.
 	Timeout time.Duration `koanf:"timeout"`
 }
@@ -152,6 +153,7 @@ type Rerank struct {
 // The values of Rerank.Scorer.
 const (
 	ScoreSentence = "sentence"
+	ScoreLate     = "late"
 	ScoreCross    = "cross"
 	ScoreNone     = "none"
 )
@@ -226,7 +228,7 @@ func (c Config) Validate() error {
 		{"retrieve.fusion", c.Retrieve.Fusion, []string{"convex", "rank"}},
 		{"retrieve.rewrite", c.Retrieve.Rewrite, []string{"auto", "model", "words", "off"}},
 		{"inference.kv_cache_type", c.Inference.KVCacheType, []string{CacheF16, CacheQ8}},
-		{"rerank.scorer", c.Rerank.Scorer, []string{ScoreSentence, ScoreCross, ScoreNone}},
+		{"rerank.scorer", c.Rerank.Scorer, []string{ScoreSentence, ScoreLate, ScoreCross, ScoreNone}},
 		{"ingest.sentences", c.Ingest.Sentences, []string{"apart", "off"}},
 		{"telemetry.log_level", c.Telemetry.LogLevel, []string{"debug", "info", "warn", "error"}},
 	} {

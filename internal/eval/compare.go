@@ -69,7 +69,7 @@ type Improvement struct {
 // and the reranker to fusion, in nDCG@10.
 func steps(rows []Row) []Difference {
 	c := &Comparison{}
-	for _, step := range [][2]string{{Lexical, Fused}, {Dense, Fused}, {Fused, Default}} {
+	for _, step := range [][2]string{{Lexical, Fused}, {Dense, Fused}, {Fused, Default}, {Default, Late}} {
 		for _, a := range rows {
 			for _, b := range rows {
 				if a.Pipeline == step[0] && b.Pipeline == step[1] {

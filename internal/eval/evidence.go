@@ -51,7 +51,7 @@ func Calibrate(ctx context.Context, set, foreign *Set, p Parts, cfg Config) (*Ev
 		return nil, err
 	}
 	r.set = &Set{Name: foreign.Name, Queries: foreign.Queries}
-	if r.vectors, _, err = r.embed(ctx, foreign.Queries); err != nil {
+	if err := r.embed(ctx, foreign.Queries); err != nil {
 		return nil, err
 	}
 	strange, err := r.signals(ctx, false)

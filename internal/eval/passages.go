@@ -121,11 +121,28 @@ func (c cutEmbedder) MaxTokens() int { return c.most }
 
 // EmbedPassages implements ingest.Embedder.
 func (c cutEmbedder) EmbedPassages(ctx context.Context, texts []string) ([]ingest.Embedding, error) {
-	cut := make([]string, len(texts))
+	return c.Embedder.EmbedPassages(ctx, c.fronts(texts))
+}
+
+func (c cutEmbedder) fronts(texts []string) []string {
+	out := make([]string, len(texts))
 	for i, t := range texts {
-		cut[i] = c.cut(t)
+		out[i] = c.cut(t)
 	}
-	return c.Embedder.EmbedPassages(ctx, cut)
+	return out
+}
+
+// cutStateEmbedder is a cutEmbedder that also gives token states, where the embedder
+// within does.
+type cutStateEmbedder struct{ cutEmbedder }
+
+// EmbedPassageStates implements ingest.StateEmbedder.
+func (c cutStateEmbedder) EmbedPassageStates(ctx context.Context, texts []string, wanted []bool, limit int) ([]ingest.Embedding, error) {
+	e, ok := c.Embedder.(ingest.StateEmbedder)
+	if !ok {
+		return nil, ingest.ErrStates
+	}
+	return e.EmbedPassageStates(ctx, c.fronts(texts), wanted, limit)
 }
 
 // cut returns the longest front of text, in whole words, that fits.

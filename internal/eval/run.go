@@ -20,10 +20,14 @@ const (
 	Dense   = "dense"
 	Fused   = "fused"
 	Default = "default" // fused and reranked, as a question is answered
+	Late    = "late"    // fused and reranked by late interaction
 )
 
-// Pipelines lists them all.
+// Pipelines lists those that are run where nobody names any.
 var Pipelines = []string{Lexical, Dense, Fused, Default}
+
+// AllPipelines lists them all. Late needs the states of all tokens, some 100 KB a chunk.
+var AllPipelines = append(slices.Clone(Pipelines), Late)
 
 // Embedder encodes both documents and questions.
 type Embedder interface {
@@ -40,6 +44,9 @@ type Parts struct {
 	}
 	Dense, Fused retrieve.Retriever
 	Reranker     *rerank.Reranker
+	// Late reranks by late interaction; States says that Reranker does so too.
+	Late   *rerank.Reranker
+	States bool
 	// Reranked is how many leading hits are reranked.
 	Reranked int
 	Inside   Inside
@@ -115,7 +122,8 @@ type runner struct {
 	collection string
 	paths      map[int64]string
 	vectors    [][]float32
-	embedding  time.Duration
+	states     []retrieve.States
+	embedding  time.Duration // mean
 }
 
 // Run ingests the set, unless it was before, and asks every question.
@@ -152,13 +160,17 @@ func newRunner(ctx context.Context, set *Set, p Parts, cfg Config) (*runner, err
 		return nil, err
 	}
 	if r.needsVectors() {
-		r.vectors, r.embedding, err = r.embed(ctx, set.Queries)
+		err = r.embed(ctx, set.Queries)
 	}
 	return r, err
 }
 
 func (r *runner) needsVectors() bool {
 	return slices.ContainsFunc(r.cfg.Pipelines, func(p string) bool { return p != Lexical })
+}
+
+func (r *runner) needsStates() bool {
+	return slices.Contains(r.cfg.Pipelines, Late) || r.States && slices.Contains(r.cfg.Pipelines, Default)
 }
 
 // ingest stores the corpus in a collection that is named by its content.
@@ -170,6 +182,10 @@ func (r *runner) ingest(ctx context.Context) error {
 		most := min(r.cfg.PassageTokens, r.Embedder.MaxTokens())
 		embedder = cutEmbedder{r.Embedder, most}
 		r.collection = fmt.Sprintf("eval/%s/%d", docs.hash(), most)
+	}
+	if r.needsStates() {
+		embedder = cutStateEmbedder{embedder.(cutEmbedder)}
+		r.collection += "/states"
 	}
 	cutter, err := chunk.New(embedder, chunk.Config{Target: min(embedder.MaxTokens(), 4096), Max: min(embedder.MaxTokens(), 4096)})
 	if err != nil {
@@ -184,6 +200,7 @@ func (r *runner) road(ctx context.Context, docs *passages, cutter ingest.Chunker
 	if !r.needsVectors() {
 		cfg.Sentences = ingest.SentencesOff
 	}
+	cfg.States = r.needsStates()
 	road, err := ingest.New(docs, cutter, embedder, r.Store, cfg, func(p ingest.Progress) {
 		r.cfg.Progress("ingest", p.Documents, p.Total)
 	})
@@ -202,19 +219,25 @@ func (r *runner) road(ctx context.Context, docs *passages, cutter ingest.Chunker
 	return nil
 }
 
-// embed encodes questions one after the other and returns the mean time.
-func (r *runner) embed(ctx context.Context, list []Query) ([][]float32, time.Duration, error) {
-	out := make([][]float32, len(list))
+// embed encodes questions one after the other, with the states of their tokens where
+// they are read.
+func (r *runner) embed(ctx context.Context, list []Query) (err error) {
+	r.vectors, r.states = make([][]float32, len(list)), make([]retrieve.States, len(list))
+	with, _ := r.Embedder.(retrieve.StateEmbedder)
 	start := time.Now()
 	for i, q := range list {
-		v, _, err := r.Embedder.EmbedQuery(ctx, q.Text)
-		if err != nil {
-			return nil, 0, fmt.Errorf("question %s: %w", q.ID, err)
+		if r.needsStates() && with != nil {
+			r.vectors[i], r.states[i], _, err = with.EmbedQueryStates(ctx, q.Text)
+		} else {
+			r.vectors[i], _, err = r.Embedder.EmbedQuery(ctx, q.Text)
 		}
-		out[i] = v
+		if err != nil {
+			return fmt.Errorf("question %s: %w", q.ID, err)
+		}
 		r.cfg.Progress("embed", i+1, len(list))
 	}
-	return out, time.Since(start) / time.Duration(max(len(list), 1)), nil
+	r.embedding = time.Since(start) / time.Duration(max(len(list), 1))
+	return nil
 }
 
 // pipeline asks every question in one way.
@@ -248,7 +271,7 @@ func (r *runner) query(i int, spent *stopwatch) retrieve.Query {
 		Observe: spent.observe,
 	}
 	if r.vectors != nil {
-		q.Vector, q.Model = r.vectors[i], r.Embedder.Model()
+		q.Vector, q.Model, q.States = r.vectors[i], r.Embedder.Model(), r.states[i]
 	}
 	return q
 }
@@ -273,14 +296,18 @@ func (r *runner) ask(ctx context.Context, name string, q retrieve.Query, spent *
 		return all(hits, err)
 	case Fused:
 		return all(r.Fused.Retrieve(ctx, q))
-	case Default:
+	case Default, Late:
 		hits, err := r.Fused.Retrieve(ctx, q)
 		if err != nil {
 			return found{}, err
 		}
-		return r.rerank(ctx, q, hits, spent)
+		by := r.Reranker
+		if name == Late {
+			by = r.Late
+		}
+		return r.rerank(ctx, q, by, hits, spent)
 	}
-	return found{}, fmt.Errorf("pipeline %q is not one of %v", name, Pipelines)
+	return found{}, fmt.Errorf("pipeline %q is not one of %v", name, AllPipelines)
 }
 
 func (r *runner) words(ctx context.Context, q retrieve.Query) ([]retrieve.Hit, error) {
@@ -302,10 +329,10 @@ func (r *runner) words(ctx context.Context, q retrieve.Query) ([]retrieve.Hit, e
 
 // rerank orders the leading hits anew. What it would drop comes behind what it
 // keeps, and the rest behind both, so that recall stays comparable.
-func (r *runner) rerank(ctx context.Context, q retrieve.Query, hits []retrieve.Hit, spent *stopwatch) (found, error) {
+func (r *runner) rerank(ctx context.Context, q retrieve.Query, by *rerank.Reranker, hits []retrieve.Hit, spent *stopwatch) (found, error) {
 	n := min(r.Reranked, len(hits))
 	start := time.Now()
-	ranking, err := r.Reranker.Rerank(ctx, q, hits[:n])
+	ranking, err := by.Rerank(ctx, q, hits[:n])
 	spent.add("rerank", time.Since(start))
 	if err != nil {
 		return found{}, err

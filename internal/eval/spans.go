@@ -103,7 +103,7 @@ func newSpanner(ctx context.Context, set *SpanSet, p Parts, cfg SpanConfig, cut 
 		return nil, err
 	}
 	if s.needsVectors() {
-		s.vectors, s.embedding, err = s.embed(ctx, asked.Queries)
+		err = s.embed(ctx, asked.Queries)
 	}
 	return s, err
 }
@@ -122,6 +122,9 @@ func (s *spanner) store(ctx context.Context) error {
 		embedder, kind = noModel{counter: s.Embedder}, "spans/words"
 	}
 	s.collection = fmt.Sprintf("eval/%s/%s/%d+%d", docs.hash(), kind, s.cut.Target, s.cut.Overlap)
+	if s.needsStates() {
+		s.collection += "/states"
+	}
 	return s.road(ctx, docs, cutter, embedder)
 }
 

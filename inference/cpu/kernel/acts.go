@@ -23,6 +23,21 @@ func (a *Acts) Resize(rows, cols int) {
 	a.O = resize(a.O, rows*cols/BlockCols)
 }
 
+// Take makes a row of codes that have one scale; zeros fill it up to Cols.
+func (a *Acts) Take(row int, codes []int8, scale float32) {
+	q := a.Q[row*a.Cols : (row+1)*a.Cols]
+	clear(q[copy(q, codes):])
+	blocks := a.Cols / BlockCols
+	for b := range blocks {
+		sum := int32(0)
+		for _, c := range q[b*BlockCols : (b+1)*BlockCols] {
+			sum += int32(c)
+		}
+		at := row*blocks + b
+		a.D[at], a.S[at], a.O[at] = scale, scale*float32(sum), -128*sum
+	}
+}
+
 func resize[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)

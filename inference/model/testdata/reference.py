@@ -8,6 +8,7 @@ matrices. The golden files beside it are its output:
     python3 reference.py tiny > tiny_golden.json
     python3 reference.py tinybert > tinybert_golden.json
     python3 reference.py embed MODEL CASES > ../../encode/testdata/NAME_golden.json
+    python3 reference.py maxsim MODEL CASES > ../../../internal/app/testdata/maxsim_golden.json
 
 CASES is a golden file made before, whose texts and tokens are taken again. MODEL is a
 GGUF file (multilingual-e5-small) or a Hugging Face folder (all-MiniLM-L6-v2).
@@ -365,8 +366,36 @@ class Encoder:
         x = self.rows(tokens, second).mean(axis=0, dtype=np.float64)
         return x / np.sqrt((x * x).sum())
 
+    def states(self, tokens, prefix):
+        x = self.rows(tokens)[prefix:-1].astype(np.float64)
+        return x / np.sqrt((x * x).sum(axis=1, keepdims=True))
+
     def score(self, tokens, second):
         return self.linear(np.tanh(self.linear(self.rows(tokens, second)[0], "cls")), "cls.output")
+
+
+def maxsim(path, cases):
+    """Late interaction of each query with each passage: the mean over the query's tokens, weighted by their rarity in the
+    unigram vocabulary, of the best cosine to a token of the passage, the mean state of all passages subtracted from both;
+    special tokens and those that all texts of a kind begin with left out."""
+    src = Gguf(path)
+    m, rarity = Encoder(src), -np.array(src.meta["tokenizer.ggml.scores"], dtype=np.float64)
+    kinds = {}
+    for kind in ("query: ", "passage: "):
+        own = [c for c in cases if c["text"].startswith(kind)]
+        prefix = len(os.path.commonprefix([c["tokens"] for c in own]))
+        kinds[kind] = [(c, m.states(c["tokens"], prefix), rarity[c["tokens"][prefix:-1]]) for c in own]
+    mean = np.concatenate([states for _, states, _ in kinds["passage: "]]).mean(axis=0)
+
+    def centred(rows):
+        x = rows - mean
+        return x / np.sqrt((x * x).sum(axis=1, keepdims=True))
+
+    for q, rows, weights in kinds["query: "]:
+        for p, states, _ in kinds["passage: "]:
+            best = (centred(rows) @ centred(states).T).max(axis=1)
+            yield {"question": q["text"][7:], "passage": p["text"][9:], "tokens": [len(rows), len(states)],
+                   "score": round(float((weights * best).sum() / weights.sum()), 6)}
 
 
 # --- golden files --------------------------------------------------------------
@@ -417,6 +446,8 @@ def main():
         m = Encoder(Folder(sys.argv[2]) if os.path.isdir(sys.argv[2]) else Gguf(sys.argv[2]))
         for case in json.load(open(sys.argv[3]))["cases"]:
             rows.append({**case, "vector": [round(float(x), 6) for x in m.embed(case["tokens"])]})
+    elif sys.argv[1] == "maxsim":
+        rows = list(maxsim(sys.argv[2], json.load(open(sys.argv[3]))["cases"]))
     else:
         m = Decoder(Gguf(sys.argv[2]))
         for tokens in [case["tokens"] for case in json.load(open(sys.argv[3]))["cases"]]:
