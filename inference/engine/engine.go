@@ -174,8 +174,9 @@ const (
 	// firstPrompt is how many rows of prompts the first step beside answers has, and
 	// mostPrompt more than any step has.
 	firstPrompt, mostPrompt = 4, 1 << 16
-	// measureEvery is how often a step beside prompts leaves them out.
-	measureEvery = 32
+	// measureEvery is how often a step beside prompts leaves them out, and leastMixed
+	// after how many it may.
+	measureEvery, leastMixed = 32, 4
 	// intSpeed is about how much faster than attention, in float32, quantised matrices
 	// are multiplied.
 	intSpeed = 4

@@ -22,6 +22,7 @@ type loop struct {
 	allowed       schedule.Limits // of the step underway
 	hurried       int             // and for how many of running it is in a hurry, see schedule.Outlook.Hurried
 	mixed         int             // steps that had both since one that only decoded
+	measured      bool            // whether the step underway leaves prompts out
 
 	// Kept from step to step so that a step allocates nothing.
 	pending []int
@@ -297,6 +298,7 @@ func (e *Engine) compose() (logits int) {
 // what it takes without: answers grow.
 func (e *Engine) stepLimits(depth, decoding int) schedule.Limits {
 	l, limits := &e.loop, e.limits
+	l.measured = false
 	limits.StepTokens = max(limits.Running, min(limits.StepTokens, l.alone.Rows(depth)))
 	if l.hurried > 0 {
 		return limits.Hurried(decoding)
@@ -307,7 +309,7 @@ func (e *Engine) stepLimits(depth, decoding int) schedule.Limits {
 		return limits
 	}
 	if l.mixed++; l.mixed == measureEvery {
-		l.mixed, limits.StepTokens = 0, decoding
+		l.mixed, l.measured, limits.StepTokens = 0, true, decoding
 	}
 	return limits
 }

@@ -61,6 +61,10 @@ type pace struct {
 // smoothing is the weight of the newest step in an average.
 const smoothing = 0.2
 
+// measuredSmoothing is that of a step which left the prompts out, to be measured: there
+// are few of these.
+const measuredSmoothing = 0.5
+
 func average(old, now float64) float64 {
 	if old == 0 {
 		return now
@@ -105,15 +109,18 @@ func (e *Engine) note(took time.Duration) {
 		if rest := took.Seconds() - p.decode; p.prefill == 0 && rest > 0 {
 			p.prefill = rest / float64(l.prompt)
 		}
-		// While prompts keep coming no step only decodes, and on a machine that has become
-		// busier all steps look too long beside what decoding took before: prompts would
-		// be left at a row or a few. A step with one row more is next to one that decodes.
-		if l.prompt == 1 && p.decode > 0 {
-			p.decode = average(p.decode, took.Seconds())
+		// Not even one row has room: what decoding takes may have become longer, on a
+		// machine that has become busier, and prompts would be left at a row. Deep in a
+		// prompt it is the row that takes long, so the step itself says nothing: it is
+		// measured without.
+		if l.prompt == 1 && p.decode > 0 && e.loop.mixed >= leastMixed && took-seconds(p.decode) > schedule.Room(seconds(p.decode), e.gap) {
+			e.loop.mixed = measureEvery - 1
 		}
 	case l.prompt > 0:
 		e.loop.alone.Learn(l.weight, l.prompt >= allowed.StepTokens, took, maxStep)
 		p.prefill = average(p.prefill, took.Seconds()/float64(l.prompt))
+	case l.drafted == 0 && e.loop.measured && p.decode > 0:
+		p.decode += measuredSmoothing * (took.Seconds() - p.decode)
 	case l.drafted == 0:
 		p.decode = average(p.decode, took.Seconds())
 	}
