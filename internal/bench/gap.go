@@ -19,9 +19,11 @@ const (
 )
 
 // gap is the 99th percentile, in milliseconds, of the time between two tokens of a
-// running answer while a prompt of 4,000 tokens is read, over the median with no
-// prompt beside it: of gaps before the prompt and of as many after, since the answer
-// itself grows.
+// running answer while a prompt of 4,000 tokens is read, and the 99th percentile of the
+// same gaps over those without a prompt. These are measured before the prompt and after
+// it, when the answer has become some thousands of tokens longer and each of its tokens
+// takes more than twice as long, so each gap is compared with what lies on the line
+// between the two: with the step that the same answer would have had without the prompt.
 func (b *engineBench) gap(ctx context.Context) (float64, float64, error) {
 	if b.engine.Window() < longPrompt+longAnswer+17 {
 		return 0, 0, errTooDeep
@@ -58,10 +60,19 @@ func (b *engineBench) gap(ctx context.Context) (float64, float64, error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	plain = append(plain, after...)
+	over := overPlain(beside, SpreadOf(plain).Median, SpreadOf(after).Median)
 	slices.Sort(beside)
-	p99 := Percentile(beside, 0.99)
-	return p99, p99 / SpreadOf(plain).Median, nil
+	slices.Sort(over)
+	return Percentile(beside, 0.99), Percentile(over, 0.99), nil
+}
+
+// overPlain is each gap over the plain one at its place between the first and the last.
+func overPlain(gaps []float64, first, last float64) []float64 {
+	over := make([]float64, len(gaps))
+	for i, g := range gaps {
+		over[i] = g / (first + (last-first)*(float64(i)+0.5)/float64(len(gaps)))
+	}
+	return over
 }
 
 // gaps are the milliseconds between the tokens of a running answer, at least one,

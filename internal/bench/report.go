@@ -52,7 +52,7 @@ type Test struct {
 	Peer *Spread `json:"peer,omitempty"`
 	// Ratio is ragd's value over the peer's, pair by pair. For a test that compares
 	// ragd with itself it is over the other way of doing it: warm_prefix over a cold
-	// one, gap over the median gap with no prompt beside, lookup and lookup_free over decoding without, no_kv_cache over decoding with a cache.
+	// one, gap over that of the same answer with no prompt beside, lookup and lookup_free over decoding without, no_kv_cache over decoding with a cache.
 	Ratio *Spread `json:"ratio,omitempty"`
 	// OfPeak is the median's share of what the machine, or the device that computed, can
 	// do: of its memory speed for decoding, of its arithmetic for prompts.
