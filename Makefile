@@ -88,12 +88,14 @@ check-cuda: cuda-tools # the committed device code is what the sources compile t
 g++:
 	@command -v g++ >/dev/null || $(CUDATOOLS)/install.sh g++
 
-test-cuda: g++ check-cuda ## tests of the device backend, on a simulated driver
+# All of it runs under the race detector: most of the time goes into the simulated device,
+# which is C++ and no slower for it.
+test-cuda: g++ check-cuda ## tests of the device backend, on a simulated driver, under the race detector
 	$(CUDATOOLS)/simdriver.sh $(CUDA)
 	$(CUDATOOLS)/nvrtc.sh $(CUDA) $(CUDADIR)/simdriver/testdata/misuse.cu $(CUDA)/misuse.ptx -ptx compute_70
 	$(CUDAENV) $(GO) vet -tags cuda ./$(CUDADIR)/... ./internal/app ./cmd/ragd
-	$(CUDAENV) RAGD_CUDA_DRIVER=$(CUDA)/libcuda.so.1 $(GO) test -tags cuda -count=1 -timeout 20m ./$(CUDADIR)/...
-	$(CUDAENV) RAGD_CUDA_DRIVER=$(CUDA)/libcuda.so.1 $(GO) test -tags cuda -count=1 -timeout 20m -run Device ./internal/app
+	$(CUDAENV) RAGD_CUDA_DRIVER=$(CUDA)/libcuda.so.1 $(GO) test -race -tags cuda -count=1 -timeout 30m ./$(CUDADIR)/...
+	$(CUDAENV) RAGD_CUDA_DRIVER=$(CUDA)/libcuda.so.1 $(GO) test -race -tags cuda -count=1 -timeout 30m -run Device ./internal/app
 
 test-gemma-cuda: g++ cuda-tools ## Gemma 3 270M on the simulated device; fetches it, which accepts Gemma's terms
 	$(CUDATOOLS)/simdriver.sh $(CUDA)

@@ -5,6 +5,7 @@ package cuda
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -114,5 +115,64 @@ func TestRowsThatCannotCross(t *testing.T) {
 	}
 	if _, err := m.Forward(tinySteps[0]); err != nil {
 		t.Errorf("the step after: %v", err)
+	}
+}
+
+// A model over two devices gives the bits that it gives on one, and the failure of either
+// is the step's.
+func TestTwoDevicesAsOne(t *testing.T) {
+	t.Setenv("RAGD_SIM_DEVICES", "2")
+	path := writeTiny(t)
+	want, err, closing := runTiny(path, testConfig(t), false)
+	if err != nil || closing != nil {
+		t.Fatal(err, closing)
+	}
+	cfg := testConfig(t)
+	cfg.Device = 1
+	second, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := newBackend(t)
+	m, err := loadTiny(path, second, first)
+	if err != nil {
+		t.Fatal(err, second.Close())
+	}
+	defer func() {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+		checkNothingLeft(t, 0)
+	}()
+	if free, total, err := second.Room(); err != nil || free == total {
+		t.Errorf("nothing lies on the second device: %d of %d are free, %v", free, total, err)
+	}
+	var got []float32
+	for i, batch := range tinySteps {
+		if i == 2 {
+			if err := m.MoveBlocks([]model.BlockMove{{Block: 2, Slot: 1, Save: true}, {Block: 2, Slot: 1}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		rows, err := m.Forward(batch)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range rows {
+			got = append(got, r...)
+		}
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("other bits than on one device, off by %g", worst(got, want))
+	}
+	failed := 0
+	for n := range 4 {
+		t.Setenv("RAGD_SIM_FAIL", fmt.Sprintf("cuStreamSynchronize:%d:2", n+1))
+		if _, err := m.Forward(tinySteps[5]); err != nil {
+			failed++
+		}
+	}
+	if failed != 2 {
+		t.Errorf("%d steps failed, 2 synchronise", failed)
 	}
 }

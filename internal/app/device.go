@@ -39,7 +39,7 @@ func (a *App) newBackend(host cpu.Config) (model.Ops, error) {
 func OpenDevice(cfg config.Config, name string) (model.Ops, error) {
 	i := cfg.Inference
 	i.Device = name
-	if _, ok := i.DeviceNumber(); !ok {
+	if len(i.DeviceNumbers()) != 1 {
 		return nil, fmt.Errorf("%q is no device: cuda:0 is the first GPU", name)
 	}
 	ops, err := openDevice(i, nil)

@@ -5,6 +5,7 @@ package app
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"ragd/inference/cuda"
@@ -33,7 +34,8 @@ func deviceFailed(err error) bool {
 func checkDevice(i config.Inference) Check {
 	c := Check{Name: "gpu"}
 	list, err := devices(i.CUDALibrary)
-	n, wanted := i.DeviceNumber()
+	numbers := i.DeviceNumbers()
+	wanted := len(numbers) > 0
 	switch {
 	case err != nil && wanted:
 		c.Problem = err.Error()
@@ -41,7 +43,7 @@ func checkDevice(i config.Inference) Check {
 		c.Found = "none, models run on the CPU: " + err.Error()
 	case i.Device == config.DeviceCPU:
 		c.Found = "not used, as inference.device says: " + describeDevices(list)
-	case wanted && n >= len(list):
+	case wanted && slices.Max(numbers) >= len(list):
 		c.Problem = fmt.Sprintf("inference.device is %s, but there is only: %s", i.Device, describeDevices(list))
 	default:
 		c.Found = describeDevices(list)

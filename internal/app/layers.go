@@ -3,6 +3,7 @@ package app
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"ragd/inference/cpu"
@@ -11,56 +12,103 @@ import (
 	"ragd/internal/config"
 )
 
-// answerBackends starts what the answer model computes on: the device or the CPU; or
-// both, with the layers of the CPU in load.Before.
+// answerBackends starts what the answer model computes on: the CPU, a device, or a row of
+// them, of which all but the last are in load.Before.
 func (a *App) answerBackends(f *gguf.File, load *model.LoadConfig) (model.Ops, error) {
 	host := cpu.Config{Pool: a.threads, CacheType: CacheType(a.cfg.Inference)}
-	ops, err := a.newBackend(host)
+	first, err := a.newBackend(host)
 	if err != nil {
 		return nil, err
 	}
-	device, ok := ops.(model.RoomOps)
-	if !ok {
-		return ops, nil
+	if _, device := first.(model.RoomOps); !device {
+		return first, nil
 	}
-	layers, all, err := deviceLayers(f, a.cfg.Inference, device, *load)
+	stages, err := spread(f, a.cfg.Inference, first, *load, host, a.deviceLost)
 	if err != nil {
-		return nil, errors.Join(err, ops.Close())
+		return nil, err
 	}
-	if layers == all {
-		return ops, nil
-	}
-	onCPU, err := cpu.New(host)
-	if err != nil {
-		return nil, errors.Join(err, ops.Close())
-	}
-	if layers == 0 {
-		return onCPU, ops.Close()
-	}
-	load.Before = []model.Stage{{Ops: onCPU, Layers: all - layers}}
-	return ops, nil
+	last := len(stages) - 1
+	load.Before = stages[:last]
+	return stages[last].Ops, nil
 }
 
-// roomKept is the share of a device's memory that "auto" leaves free: for graphs, for
-// what the driver takes besides, and for the steps of encoders, whose buffers come with
-// the first texts. It is a guess; nothing on a real device was measured.
+// spread starts the other devices of the settings, and the CPU where it keeps layers, and
+// says how many layers each has: the CPU's come first, then those of the devices in their
+// order. Backends without layers are closed, and all of them on an error.
+func spread(f *gguf.File, i config.Inference, first model.Ops, load model.LoadConfig, host cpu.Config, lost func(error)) (stages []model.Stage, err error) {
+	devices := []model.Ops{first}
+	defer func() {
+		for at, ops := range devices {
+			if err != nil || !slices.ContainsFunc(stages, func(s model.Stage) bool { return s.Ops == ops }) {
+				err = errors.Join(err, devices[at].Close())
+			}
+		}
+	}()
+	for _, n := range i.DeviceNumbers()[min(1, len(i.DeviceNumbers())):] {
+		other := i
+		other.Device = fmt.Sprintf("cuda:%d", n)
+		ops, err := openDevice(other, lost)
+		if err != nil {
+			return nil, err
+		}
+		devices = append(devices, ops)
+	}
+	counts, left, err := layersOf(f, i, devices, load)
+	if err != nil {
+		return nil, err
+	}
+	if left > 0 {
+		onCPU, err := cpu.New(host)
+		if err != nil {
+			return nil, err
+		}
+		stages = append(stages, model.Stage{Ops: onCPU, Layers: left})
+	}
+	for at, n := range counts {
+		if n > 0 {
+			stages = append(stages, model.Stage{Ops: devices[at], Layers: n})
+		}
+	}
+	return stages, nil
+}
+
+// roomKept is the share of a device's memory that is left free where layers are taken
+// until it is full: for graphs, for what the driver takes besides, and for the steps of
+// encoders, whose buffers come with the first texts. It is a guess; nothing on a real
+// device was measured.
 const roomKept = 64
 
-// deviceLayers is how many layers of the model go to the device, of all.
-func deviceLayers(f *gguf.File, i config.Inference, device model.RoomOps, load model.LoadConfig) (n, all int, err error) {
-	needs, err := model.NeedsOf(f, device, load)
-	if err != nil {
-		return 0, 0, err
+// layersOf is how many layers each device has and how many are left for the CPU. The last
+// device takes as many of the last layers as fit, the one before it of those that are
+// left, and so on; without "auto" the first has to take what is left.
+func layersOf(f *gguf.File, i config.Inference, devices []model.Ops, load model.LoadConfig) (counts []int, left int, err error) {
+	counts = make([]int, len(devices))
+	end, wanted := -1, 0
+	for at := len(devices) - 1; at >= 0; at-- {
+		device := devices[at].(model.RoomOps)
+		needs, err := model.NeedsOf(f, device, load)
+		if err != nil {
+			return nil, 0, err
+		}
+		if end < 0 {
+			end = needs.Layers()
+			wanted = end
+			if n, ok := i.DeviceLayerCount(); ok {
+				wanted = min(n, end)
+			}
+		}
+		n := wanted
+		if at > 0 || i.DeviceLayers == config.LayersAuto {
+			free, total, err := device.Room()
+			if err != nil {
+				return nil, 0, err
+			}
+			n = min(n, needs.Fit(end, free-total/roomKept))
+		}
+		counts[at] = n
+		end, wanted = end-n, wanted-n
 	}
-	all = needs.Layers()
-	if n, ok := i.DeviceLayerCount(); ok {
-		return min(n, all), all, nil
-	}
-	if i.DeviceLayers == config.LayersAll {
-		return all, all, nil
-	}
-	free, total, err := device.Room()
-	return needs.Fit(all, free-total/roomKept), all, err
+	return counts, end, nil
 }
 
 func closeBackends(ops model.Ops, before []model.Stage) error {
@@ -86,7 +134,7 @@ func placesText(places []model.Place) string {
 	for i, p := range places {
 		lines[i] = p.String()
 	}
-	if len(places) > 1 {
+	if strings.HasPrefix(places[0].Backend, "cpu/") && len(places) > 1 {
 		lines = append(lines, fmt.Sprintf("the CPU reads its weights, %.2f GiB, once a step", float64(places[0].Weights)/(1<<30)))
 	}
 	return strings.Join(lines, "; ")
@@ -106,39 +154,24 @@ func Layers(f *gguf.File, cfg config.Config) (places []model.Place, err error) {
 		}
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, ops.Close()) }()
-	onCPU, err := cpu.New(cpu.Config{Threads: i.Threads, CacheType: CacheType(i)})
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, onCPU.Close()) }()
-	return layersOn(f, i, ops, onCPU)
-}
-
-func layersOn(f *gguf.File, i config.Inference, ops model.Ops, onCPU *cpu.Backend) ([]model.Place, error) {
 	load := model.LoadConfig{Blocks: (i.KVCacheTokens + model.BlockTokens - 1) / model.BlockTokens, StepTokens: i.StepTokens}
-	device, ok := ops.(model.RoomOps)
-	if !ok {
-		return nil, nil
-	}
-	n, all, err := deviceLayers(f, i, device, load)
+	stages, err := spread(f, i, ops, load, cpu.Config{Threads: i.Threads, CacheType: CacheType(i)}, nil)
 	if err != nil {
 		return nil, err
 	}
-	var places []model.Place
-	if n < all {
-		needs, err := model.NeedsOf(f, onCPU, load)
+	last := len(stages) - 1
+	defer func() { err = errors.Join(err, closeBackends(stages[last].Ops, stages[:last])) }()
+	first := 0
+	for _, s := range stages {
+		needs, err := model.NeedsOf(f, s.Ops.(model.SizeOps), load)
 		if err != nil {
 			return nil, err
 		}
-		places = append(places, needs.Place(onCPU.Name(), 0, all-n))
+		places = append(places, needs.Place(s.Ops.Name(), first, first+s.Layers))
+		if err := needs.Check(first, first+s.Layers); err != nil {
+			return places, roomHint(err)
+		}
+		first += s.Layers
 	}
-	if n == 0 {
-		return places, nil
-	}
-	needs, err := model.NeedsOf(f, device, load)
-	if err != nil {
-		return nil, err
-	}
-	return append(places, needs.Place(ops.Name(), all-n, all)), roomHint(needs.Check(all-n, all))
+	return places, nil
 }

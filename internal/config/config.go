@@ -63,7 +63,8 @@ type Models struct {
 // Inference is the engine.
 type Inference struct {
 	// Device is "cpu", "cuda:0" (or another number), or "auto": the first device
-	// where there is one that this build can use, else the CPU.
+	// where there is one that this build can use, else the CPU. Of several, as in
+	// "cuda:0,cuda:1", the answer model's layers are spread over all; encoders use the first.
 	Device string `koanf:"device"`
 	// DeviceLayers is how many of the answer model's layers go to the device, the last ones
 	// with the output matrix: LayersAll, of which a model that does not fit is refused;

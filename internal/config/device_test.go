@@ -6,7 +6,7 @@ import (
 )
 
 func TestDevices(t *testing.T) {
-	for device, want := range map[string]int{"cuda:0": 0, "cuda:7": 7, "cuda:63": 63, "auto": -1, "cpu": -1} {
+	for device, want := range map[string]int{"cuda:0": 0, "cuda:7": 7, "cuda:63": 63, "cuda:2,cuda:0": 2, "auto": -1, "cpu": -1} {
 		c := Default()
 		c.Inference.Device = device
 		if err := c.Validate(); err != nil {
@@ -20,7 +20,7 @@ func TestDevices(t *testing.T) {
 			t.Errorf("%s is device %d, not %d", device, n, want)
 		}
 	}
-	for _, device := range []string{"", "gpu", "cuda", "cuda:", "cuda:-1", "cuda:64", "cuda:01", "cuda:+1", "CUDA:0", "cuda:0 "} {
+	for _, device := range []string{"", "gpu", "cuda", "cuda:", "cuda:-1", "cuda:64", "cuda:01", "cuda:+1", "CUDA:0", "cuda:0 ", "cuda:0,cuda:0", "cuda:0,", "cuda:0,cpu", "cuda:0, cuda:1"} {
 		c := Default()
 		c.Inference.Device = device
 		var fe *FieldError

@@ -1,7 +1,8 @@
 // The simulated driver: devices, contexts, injected failures. Settings come from the
 // environment:
 //
-//	RAGD_SIM_MEMORY   bytes of the device (4 GiB)
+//	RAGD_SIM_DEVICES  how many devices there are (1)
+//	RAGD_SIM_MEMORY   bytes of each device (4 GiB)
 //	RAGD_SIM_CAPABILITY  compute capability, such as "8.0" (7.0)
 //	RAGD_SIM_SPEED    multiprocessors, their clock and the memory's in kHz, bits of the
 //	                  memory's bus: "80:1530000:877000:4096"
@@ -69,6 +70,11 @@ static int speed(int part) {
 	return v[part];
 }
 
+static int devices() {
+	const char *n = getenv("RAGD_SIM_DEVICES");
+	return n ? atoi(n) : 1;
+}
+
 static void destroy(CUcontext c) {
 	while (!c->memory.empty()) release(c, c->memory.begin()->first);
 	for (CUstream s : c->streams) delete s;
@@ -95,14 +101,14 @@ CUresult cuDriverGetVersion(int *v) {
 
 CUresult cuDeviceGetCount(int *n) {
 	ENTER_NO_CONTEXT("cuDeviceGetCount");
-	*n = 1;
+	*n = sim::devices();
 	return CUDA_SUCCESS;
 }
 
 CUresult cuDeviceGet(CUdevice *d, int ordinal) {
 	ENTER_NO_CONTEXT("cuDeviceGet");
-	if (ordinal != 0) return CUDA_ERROR_INVALID_DEVICE;
-	*d = 0;
+	if (ordinal < 0 || ordinal >= sim::devices()) return CUDA_ERROR_INVALID_DEVICE;
+	*d = ordinal;
 	return CUDA_SUCCESS;
 }
 
@@ -129,9 +135,10 @@ CUresult cuDeviceGetAttribute(int *v, CUdevice_attribute a, CUdevice) {
 	return CUDA_SUCCESS;
 }
 
-CUresult cuCtxCreate(CUcontext *c, unsigned, CUdevice) {
+CUresult cuCtxCreate(CUcontext *c, unsigned, CUdevice device) {
 	ENTER_NO_CONTEXT("cuCtxCreate");
 	current = *c = new CUctx_st;
+	current->device = device;
 	current->owner = std::this_thread::get_id();
 	sim::contexts.insert(current);
 	return CUDA_SUCCESS;

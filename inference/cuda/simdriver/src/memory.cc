@@ -11,7 +11,7 @@
 namespace sim {
 
 static const size_t page = 4096, alignment = 16;
-static size_t used;
+static std::map<int, size_t> used; // of each device
 static std::map<const char *, size_t> host; // pinned
 
 size_t total_memory() {
@@ -19,13 +19,11 @@ size_t total_memory() {
 	return m ? strtoull(m, nullptr, 10) : size_t(4) << 30;
 }
 
-size_t used_memory() { return used; }
-
 static size_t pages(size_t size) { return (size + page - 1) / page * page; }
 
 CUresult allocate(CUcontext c, CUdeviceptr *p, size_t size) {
 	if (size == 0) return CUDA_ERROR_INVALID_VALUE;
-	if (used + size > total_memory()) return CUDA_ERROR_OUT_OF_MEMORY;
+	if (used[c->device] + size > total_memory()) return CUDA_ERROR_OUT_OF_MEMORY;
 	size_t whole = pages(size);
 	char *m = (char *)mmap(nullptr, whole + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (m == MAP_FAILED) return CUDA_ERROR_OUT_OF_MEMORY;
@@ -33,7 +31,7 @@ CUresult allocate(CUcontext c, CUdeviceptr *p, size_t size) {
 	memset(m, 0xff, whole);
 	*p = (CUdeviceptr)(m + (whole - size) / alignment * alignment);
 	c->memory[*p] = size;
-	used += size;
+	used[c->device] += size;
 	return CUDA_SUCCESS;
 }
 
@@ -42,7 +40,7 @@ CUresult release(CUcontext c, CUdeviceptr p) {
 	if (it == c->memory.end()) return CUDA_ERROR_INVALID_VALUE;
 	size_t size = it->second;
 	munmap((void *)(p / page * page), pages(size) + page);
-	used -= size;
+	used[c->device] -= size;
 	c->memory.erase(it);
 	return CUDA_SUCCESS;
 }
@@ -82,7 +80,7 @@ CUresult cuMemFree(CUdeviceptr p) {
 CUresult cuMemGetInfo(size_t *left, size_t *total) {
 	ENTER("cuMemGetInfo");
 	*total = sim::total_memory();
-	*left = *total - sim::used_memory();
+	*left = *total - sim::used[sim::current->device];
 	return CUDA_SUCCESS;
 }
 

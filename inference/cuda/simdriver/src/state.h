@@ -42,6 +42,7 @@ struct CUgraph_st { std::vector<Work> work; };
 struct CUgraphExec_st { std::vector<Work> work; };
 
 struct CUctx_st {
+	int device = 0;
 	std::thread::id owner; // the thread it is current on
 	CUresult broken = CUDA_SUCCESS;
 	CUstream_st null_stream;
@@ -74,7 +75,6 @@ bool pinned(const void *p, size_t size);
 size_t total_memory();
 // capability is the compute capability: 80 for 8.0.
 int capability();
-size_t used_memory();
 
 // load makes the functions of a PTX module, each of which has to be compiled for the
 // host with the same parameters; complaint says what is wrong.
