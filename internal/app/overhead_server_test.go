@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -28,6 +29,7 @@ import (
 type served struct {
 	live
 	pid      int
+	stop     func()
 	sessions []int
 }
 
@@ -78,7 +80,7 @@ func serveApart(b *testing.B, pool *pgxpool.Pool, its overheadApp, vars ...strin
 	if err != nil {
 		b.Fatal(err)
 	}
-	cmd := exec.CommandContext(b.Context(), os.Args[0], "-test.run", "^TestOverheadApp$", "-test.timeout", "0")
+	cmd := exec.Command(os.Args[0], "-test.run", "^TestOverheadApp$", "-test.timeout", "0")
 	cmd.Env = append(os.Environ(), append(vars, asOverheadApp+"="+string(data))...)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
@@ -92,12 +94,15 @@ func serveApart(b *testing.B, pool *pgxpool.Pool, its overheadApp, vars ...strin
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() {
+	s := &served{pid: cmd.Process.Pid}
+	s.stop = sync.OnceFunc(func() {
 		in.Close()
 		_, _ = io.Copy(io.Discard, out)
-		_ = cmd.Wait()
+		if err := cmd.Wait(); err != nil {
+			b.Errorf("the app ended: %v", err)
+		}
 	})
-	s := &served{pid: cmd.Process.Pid}
+	b.Cleanup(s.stop)
 	for lines := bufio.NewScanner(out); s.url == ""; {
 		if !lines.Scan() {
 			b.Fatalf("the app ended: %v", lines.Err())
