@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 )
 
 // batchTexts bounds the number of texts in one call to the embedder.
@@ -36,14 +37,15 @@ type encoder struct {
 	batchTokens int
 	sentences   SentenceMode
 	known       *vectors
-	repeats     int              // places that took the vector of an equal text
+	repeats     int // places that took the vector of an equal text
+	watch       *stopwatch
 	embedded    func(tokens int) // is told of each call
 }
 
 func newEncoder(e Embedder, c Config, embedded func(tokens int)) encoder {
 	out := encoder{
 		embedder: e, batchTokens: c.BatchTokens, sentences: c.Sentences,
-		known: newVectors(c.ReuseBytes, e.Dim()), embedded: embedded,
+		known: newVectors(c.ReuseBytes, e.Dim()), watch: &stopwatch{}, embedded: embedded,
 	}
 	if c.States {
 		out.states, _ = e.(StateEmbedder)
@@ -208,7 +210,9 @@ func (e *encoder) embedTexts(ctx context.Context, batch []passage) error {
 	for i, p := range batch {
 		texts[i] = p.text
 	}
+	start := time.Now()
 	out, err := e.give(ctx, texts, batch)
+	e.watch.since(start)
 	if err != nil {
 		return err
 	}

@@ -130,6 +130,7 @@ type run struct {
 	started time.Time
 	recipe  string
 	encoder encoder
+	watches watches
 	states  map[string]State
 	listing Listing
 

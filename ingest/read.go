@@ -70,7 +70,9 @@ func send[T any](ctx context.Context, to chan<- T, v T) error {
 func (r *run) readFile(ctx context.Context, i int) (*work, error) {
 	f := r.listing.Files[i]
 	r.starting(f.Path)
+	start := time.Now()
 	raw, err := r.source.Load(ctx, f)
+	r.watches.read.since(start)
 	if err == nil && r.states[f.Path] == (State{Hash: raw.Hash, Recipe: r.recipe}) {
 		r.settle(i, FileResult{Status: Unchanged})
 		return nil, ctx.Err()
@@ -91,10 +93,16 @@ func (r *run) readFile(ctx context.Context, i int) (*work, error) {
 
 // cut turns a file's bytes into a document and its chunks.
 func (r *run) cut(ctx context.Context, raw Raw) (e Encoded, err error) {
-	if e.Document, err = r.source.Extract(ctx, raw); err != nil {
+	start := time.Now()
+	e.Document, err = r.source.Extract(ctx, raw)
+	r.watches.read.since(start)
+	if err != nil {
 		return e, err
 	}
-	if e.Chunks, err = r.chunker.Chunk(&e.Document); err != nil {
+	start = time.Now()
+	e.Chunks, err = r.chunker.Chunk(&e.Document)
+	r.watches.chunk.since(start)
+	if err != nil {
 		return e, err
 	}
 	if len(e.Chunks) == 0 {

@@ -51,6 +51,7 @@ type Report struct {
 	Interrupted bool          `json:"interrupted,omitempty"`
 	Files       []FileResult  `json:"files"`
 	Elapsed     time.Duration `json:"elapsed_ns"`
+	Times       Times         `json:"times"`
 }
 
 // Complete reports whether every file found is either stored or rightly skipped.
@@ -118,7 +119,7 @@ func failure(d Document, err error) FileResult {
 func (r *run) report(interrupted bool) Report {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	out := Report{Found: len(r.results), Pruned: len(r.pruned), Repeats: r.encoder.repeats, Interrupted: interrupted, Elapsed: time.Since(r.started), Files: []FileResult{}}
+	out := Report{Found: len(r.results), Pruned: len(r.pruned), Repeats: r.encoder.repeats, Interrupted: interrupted, Elapsed: time.Since(r.started), Times: r.watches.times(r.encoder.watch), Files: []FileResult{}}
 	for _, f := range r.results {
 		switch f.Status {
 		case Indexed:

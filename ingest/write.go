@@ -30,7 +30,9 @@ func (r *run) write(ctx context.Context, encoded <-chan *work) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		start := time.Now()
 		changed, err := r.store.Put(storing, r.config.Collection, r.embedder.Model(), r.recipe, w.encoded)
+		r.watches.store.since(start)
 		switch {
 		case ctx.Err() != nil && err != nil:
 			return ctx.Err()

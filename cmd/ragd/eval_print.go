@@ -8,18 +8,18 @@ import (
 )
 
 func printGrowth(w io.Writer, list []eval.Growth) {
-	t := newTable(w, 0, 2, 3, 4)
-	t.row("chunks", "pipeline", "p50 ms", "p95 ms", "ragd's CPU ms")
+	t := newTable(w, 0, 2, 3, 4, 5)
+	t.row("chunks", "pipeline", "questions", "p50 ms", "p95 ms", "ragd's CPU ms")
 	for _, g := range list {
 		for _, r := range g.Rows {
-			t.row(fmt.Sprint(g.Chunks), r.Pipeline, tenths(r.P50), tenths(r.P95), tenths(r.CPU))
+			t.row(fmt.Sprint(g.Chunks), r.Pipeline, fmt.Sprint(r.Questions), tenths(r.P50), tenths(r.P95), tenths(r.CPU))
 		}
 		for _, f := range g.Filtered {
 			way := "index"
 			if f.Exact {
 				way = "exact"
 			}
-			t.row(fmt.Sprint(g.Chunks), fmt.Sprintf("%s, of %s (%d, %s)", f.Pipeline, f.Keeps, f.Matching, way), tenths(f.P50), tenths(f.P95), tenths(f.CPU))
+			t.row(fmt.Sprint(g.Chunks), fmt.Sprintf("%s, of %s (%d, %s)", f.Pipeline, f.Keeps, f.Matching, way), fmt.Sprint(f.Questions), tenths(f.P50), tenths(f.P95), tenths(f.CPU))
 		}
 	}
 	t.print()

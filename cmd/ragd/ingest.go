@@ -168,4 +168,17 @@ func printReport(w io.Writer, r ingest.Report) {
 		fmt.Fprintf(w, "; %d texts came again and were not embedded again", r.Repeats)
 	}
 	fmt.Fprintln(w)
+	if r.Indexed > 0 {
+		printTimes(w, r)
+	}
+}
+
+// printTimes says where the time went: what embedding leaves of a run is what a
+// faster embedding model cannot win.
+func printTimes(w io.Writer, r ingest.Report) {
+	share := func(d time.Duration) string {
+		return fmt.Sprintf("%.0f %%", 100*d.Seconds()/max(r.Elapsed.Seconds(), 1e-9))
+	}
+	fmt.Fprintf(w, "of the time: reading %s, cutting %s, embedding %s, storing %s (side by side)\n",
+		share(r.Times.Read), share(r.Times.Chunk), share(r.Times.Embed), share(r.Times.Store))
 }

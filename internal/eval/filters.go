@@ -89,25 +89,37 @@ func (g *grower) timeFiltered(ctx context.Context, s keep, want int) (Percentile
 }
 
 // measure times a search over the questions, with the processor time of this process.
+// A search that is slow in a large corpus is asked fewer questions: those that it
+// answered within grownTime, and grownLeast at the least.
 func (r *runner) measure(ctx context.Context, name string, search func(context.Context, retrieve.Query, *stopwatch) error) (Percentile, error) {
 	var spent stopwatch
-	var times []float64
-	var before time.Duration
-	for i := range grownWarm + grownQueries {
-		if i == grownWarm {
-			before = processorTime()
-		}
-		q := r.query(i%len(r.set.Queries), &spent)
+	asked := 0
+	ask := func() (time.Duration, error) {
+		q := r.query(asked%len(r.set.Queries), &spent)
 		q.Limit = r.Reranked
+		asked++
+		r.cfg.Progress(name, asked, grownWarm+grownQueries)
 		start := time.Now()
-		if err := search(ctx, q, &spent); err != nil {
+		err := search(ctx, q, &spent)
+		return time.Since(start), err
+	}
+	began := time.Now()
+	for asked < grownWarm && (asked == 0 || time.Since(began) < grownTime/10) {
+		if _, err := ask(); err != nil {
 			return Percentile{}, err
 		}
-		if i >= grownWarm {
-			times = append(times, milliseconds(time.Since(start)))
-		}
-		r.cfg.Progress(name, i+1, grownWarm+grownQueries)
 	}
+	began = time.Now()
+	before := processorTime()
+	var times []float64
+	for len(times) < grownQueries && (len(times) < grownLeast || time.Since(began) < grownTime) {
+		took, err := ask()
+		if err != nil {
+			return Percentile{}, err
+		}
+		times = append(times, milliseconds(took))
+	}
+	cpu := milliseconds(processorTime()-before) / float64(len(times))
 	slices.Sort(times)
-	return Percentile{Pipeline: name, P50: at(times, .5), P95: at(times, .95), CPU: milliseconds(processorTime()-before) / grownQueries}, nil
+	return Percentile{Pipeline: name, Questions: len(times), P50: at(times, .5), P95: at(times, .95), CPU: cpu}, nil
 }

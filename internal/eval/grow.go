@@ -22,7 +22,11 @@ const (
 	// grownQueries is how many questions are timed, after grownWarm untimed ones.
 	grownQueries = 200
 	grownWarm    = 20
-	growWriters  = 2
+	// grownTime bounds the questions of one search, of which grownLeast are timed
+	// whatever they take.
+	grownTime   = 2 * time.Minute
+	grownLeast  = 20
+	growWriters = 2
 	// grownVersion is raised when other documents are made.
 	grownVersion = 2
 )
@@ -59,9 +63,11 @@ type IndexSize struct {
 
 // Percentile is the time of a search in milliseconds.
 type Percentile struct {
-	Pipeline string  `json:"pipeline"`
-	P50      float64 `json:"p50_ms"`
-	P95      float64 `json:"p95_ms"`
+	Pipeline string `json:"pipeline"`
+	// Questions were timed.
+	Questions int     `json:"questions"`
+	P50       float64 `json:"p50_ms"`
+	P95       float64 `json:"p95_ms"`
 	// CPU is the processor time of ragd a search, without the database's.
 	CPU float64 `json:"cpu_ms"`
 }
