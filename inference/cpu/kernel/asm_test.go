@@ -16,7 +16,8 @@ var generators = []struct {
 }{
 	{"matmul", "matmul", []string{"-isa", "avx2"}},
 	{"vnni", "matmul", []string{"-isa", "vnni"}},
-	{"attend", "attend", nil},
+	{"attend", "attend", []string{"-isa", "avx2"}},
+	{"attend512", "attend", []string{"-isa", "avx512"}},
 	{"vector", "vector", nil},
 }
 

@@ -1,11 +1,13 @@
 package kernel
 
-// avx512vnni is avx2 with products by VPDPBUSD, which needs AVX-512 VNNI and VL;
-// it stays on 256-bit registers and reads the same packed weights.
+// avx512vnni is avx2 with products by VPDPBUSD, which needs AVX-512 VNNI and VL and
+// stays on 256-bit registers, reading the same packed weights, and with attention on
+// registers of 512 bits.
 func avx512vnni() *Set {
 	s := avx2()
 	s.Name = "avx512vnni"
 	s.MatMul = vnniMatMul
+	s.AttendTile, s.AttendTileF32 = avx512AttendTile, avx512AttendTileF32
 	return s
 }
 
