@@ -1,8 +1,8 @@
 package kernel
 
-// avx512vnni is avx2 with products by VPDPBUSD, which needs AVX-512 VNNI and VL and
-// stays on 256-bit registers, reading the same packed weights, and with attention on
-// registers of 512 bits.
+// avx512vnni is avx2 with products by VPDPBUSD, which needs AVX-512 VNNI and VL, and
+// with products of three rows and more and attention on registers of 512 bits, reading
+// the same packed weights.
 func avx512vnni() *Set {
 	s := avx2()
 	s.Name = "avx512vnni"
@@ -11,27 +11,23 @@ func avx512vnni() *Set {
 	return s
 }
 
-func vnniMatMul(dst []float32, stride int, a *Acts, rlo, rhi int, w *Matrix, clo, chi int) {
-	quantMatMul(vnniQuant(w.typ), dst, stride, a, rlo, rhi, w, clo, chi)
-}
-
 // vnniQuant picks the tiles of a quantised type.
 func vnniQuant(t Type) quantTiles {
 	switch t {
 	case Q4_0:
-		return quantTiles{vnniQ4_0x1, vnniQ4_0x2, vnniQ4_0x4, vnniQ4_0x4x2}
+		return quantTiles{vnniQ4_0x1, vnniQ4_0x2, vnniQ4_0x4}
 	case Q4_1:
-		return quantTiles{vnniQ4_1x1, vnniQ4_1x2, vnniQ4_1x4, vnniQ4_1x4x2}
+		return quantTiles{vnniQ4_1x1, vnniQ4_1x2, vnniQ4_1x4}
 	case Q5_0:
-		return quantTiles{vnniQ5_0x1, vnniQ5_0x2, vnniQ5_0x4, vnniQ5_0x4x2}
+		return quantTiles{vnniQ5_0x1, vnniQ5_0x2, vnniQ5_0x4}
 	case Q5_1:
-		return quantTiles{vnniQ5_1x1, vnniQ5_1x2, vnniQ5_1x4, vnniQ5_1x4x2}
+		return quantTiles{vnniQ5_1x1, vnniQ5_1x2, vnniQ5_1x4}
 	case Q8_0:
-		return quantTiles{vnniQ8_0x1, vnniQ8_0x2, vnniQ8_0x4, vnniQ8_0x4x2}
+		return quantTiles{vnniQ8_0x1, vnniQ8_0x2, vnniQ8_0x4}
 	case Q4_K:
-		return quantTiles{vnniQ4_Kx1, vnniQ4_Kx2, vnniQ4_Kx4, vnniQ4_Kx4x2}
+		return quantTiles{vnniQ4_Kx1, vnniQ4_Kx2, vnniQ4_Kx4}
 	case Q5_K:
-		return quantTiles{vnniQ5_Kx1, vnniQ5_Kx2, vnniQ5_Kx4, vnniQ5_Kx4x2}
+		return quantTiles{vnniQ5_Kx1, vnniQ5_Kx2, vnniQ5_Kx4}
 	}
-	return quantTiles{vnniQ6_Kx1, vnniQ6_Kx2, vnniQ6_Kx4, vnniQ6_Kx4x2}
+	return quantTiles{vnniQ6_Kx1, vnniQ6_Kx2, vnniQ6_Kx4}
 }

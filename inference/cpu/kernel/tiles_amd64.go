@@ -1,11 +1,11 @@
 package kernel
 
-// quantTile is a generated product of 1, 2 or 4 activation rows with strips.
+// quantTile is a generated product of some activation rows with strips, or with
+// pairs of strips.
 type quantTile func(dst *float32, stride int, q *int8, cols int, d, s *float32, o *int32, w *byte, groups, strips int)
 
-// quantTiles are the tiles for 1, 2 and 4 rows, and one for 4 rows and two strips
-// at once, or nil.
-type quantTiles struct{ one, two, four, pair quantTile }
+// quantTiles are the tiles for 1, 2 and 4 rows.
+type quantTiles struct{ one, two, four quantTile }
 
 // panelBytes of weights are multiplied with all rows before the next panel, so
 // that they are read from the second-level cache; it also bounds one assembly
@@ -19,13 +19,8 @@ func quantMatMul(tiles quantTiles, dst []float32, stride int, a *Acts, rlo, rhi 
 	panel := max(1, panelBytes/w.strip) * PackRows
 	for c := clo; c < whole; c += panel {
 		strips := min(panel, whole-c) / PackRows
-		// The first rows bring the panel in from memory, one strip at a time: two streams
-		// at once are slower than one, and only pay where the weights are near.
-		first := tiles
-		first.pair = nil
 		for r := rlo; r < rhi; {
-			r += first.run(dst[r*stride+c:], stride, a, r, rhi, w, c, strips)
-			first = tiles
+			r += tiles.run(dst[r*stride+c:], stride, a, r, rhi, w, c, strips)
 		}
 	}
 	if whole < chi {
@@ -55,14 +50,6 @@ func (t quantTiles) run(dst []float32, stride int, a *Acts, r, rhi int, w *Matri
 	case left < 4:
 		t.two.run(dst, stride, a, r, w, c, strips)
 		return 2
-	}
-	if pairs := strips / 2; t.pair != nil && pairs > 0 {
-		t.pair.run(dst, stride, a, r, w, c, pairs)
-		if strips%2 == 0 {
-			return 4
-		}
-		done := 2 * pairs * PackRows
-		dst, c, strips = dst[done:], c+done, 1
 	}
 	t.four.run(dst, stride, a, r, w, c, strips)
 	return 4

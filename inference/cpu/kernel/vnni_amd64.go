@@ -19,11 +19,6 @@ func vnniQ4_0x2(dst *float32, stride int, q *int8, cols int, d *float32, s *floa
 //go:noescape
 func vnniQ4_0x4(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// vnniQ4_0x4x2 multiplies 4 activation rows by 2 strips of Q4_0 weights at once.
-//
-//go:noescape
-func vnniQ4_0x4x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
-
 // vnniQ4_1x1 multiplies 1 activation rows by 1 strips of Q4_1 weights at once.
 //
 //go:noescape
@@ -38,11 +33,6 @@ func vnniQ4_1x2(dst *float32, stride int, q *int8, cols int, d *float32, s *floa
 //
 //go:noescape
 func vnniQ4_1x4(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
-
-// vnniQ4_1x4x2 multiplies 4 activation rows by 2 strips of Q4_1 weights at once.
-//
-//go:noescape
-func vnniQ4_1x4x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
 // vnniQ5_0x1 multiplies 1 activation rows by 1 strips of Q5_0 weights at once.
 //
@@ -59,11 +49,6 @@ func vnniQ5_0x2(dst *float32, stride int, q *int8, cols int, d *float32, s *floa
 //go:noescape
 func vnniQ5_0x4(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// vnniQ5_0x4x2 multiplies 4 activation rows by 2 strips of Q5_0 weights at once.
-//
-//go:noescape
-func vnniQ5_0x4x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
-
 // vnniQ5_1x1 multiplies 1 activation rows by 1 strips of Q5_1 weights at once.
 //
 //go:noescape
@@ -78,11 +63,6 @@ func vnniQ5_1x2(dst *float32, stride int, q *int8, cols int, d *float32, s *floa
 //
 //go:noescape
 func vnniQ5_1x4(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
-
-// vnniQ5_1x4x2 multiplies 4 activation rows by 2 strips of Q5_1 weights at once.
-//
-//go:noescape
-func vnniQ5_1x4x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
 // vnniQ8_0x1 multiplies 1 activation rows by 1 strips of Q8_0 weights at once.
 //
@@ -99,11 +79,6 @@ func vnniQ8_0x2(dst *float32, stride int, q *int8, cols int, d *float32, s *floa
 //go:noescape
 func vnniQ8_0x4(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// vnniQ8_0x4x2 multiplies 4 activation rows by 2 strips of Q8_0 weights at once.
-//
-//go:noescape
-func vnniQ8_0x4x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
-
 // vnniQ4_Kx1 multiplies 1 activation rows by 1 strips of Q4_K weights at once.
 //
 //go:noescape
@@ -118,11 +93,6 @@ func vnniQ4_Kx2(dst *float32, stride int, q *int8, cols int, d *float32, s *floa
 //
 //go:noescape
 func vnniQ4_Kx4(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
-
-// vnniQ4_Kx4x2 multiplies 4 activation rows by 2 strips of Q4_K weights at once.
-//
-//go:noescape
-func vnniQ4_Kx4x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
 // vnniQ5_Kx1 multiplies 1 activation rows by 1 strips of Q5_K weights at once.
 //
@@ -139,11 +109,6 @@ func vnniQ5_Kx2(dst *float32, stride int, q *int8, cols int, d *float32, s *floa
 //go:noescape
 func vnniQ5_Kx4(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
 
-// vnniQ5_Kx4x2 multiplies 4 activation rows by 2 strips of Q5_K weights at once.
-//
-//go:noescape
-func vnniQ5_Kx4x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
-
 // vnniQ6_Kx1 multiplies 1 activation rows by 1 strips of Q6_K weights at once.
 //
 //go:noescape
@@ -158,8 +123,3 @@ func vnniQ6_Kx2(dst *float32, stride int, q *int8, cols int, d *float32, s *floa
 //
 //go:noescape
 func vnniQ6_Kx4(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
-
-// vnniQ6_Kx4x2 multiplies 4 activation rows by 2 strips of Q6_K weights at once.
-//
-//go:noescape
-func vnniQ6_Kx4x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)

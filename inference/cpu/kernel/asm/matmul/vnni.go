@@ -13,11 +13,10 @@ import (
 var sign, thirtyTwo Mem
 
 // vnni adds 128 to the signed bytes of Q8_0 and 32 to those of Q6_K, as the
-// instruction wants one unsigned factor. Its 32 registers hold two strips, which
-// share the loads of the activations.
+// instruction wants one unsigned factor.
 func vnni() isa {
 	sign, thirtyTwo = emit.Fill32("sign", 0x80808080), emit.Fill32("thirtyTwo", 0x20202020)
-	shapes := []shape{{1, 1}, {2, 1}, {4, 1}, {4, 2}}
+	shapes := []shape{{1, 1}, {2, 1}, {4, 1}}
 	return isa{name: "vnni", codes: (*tile).vnniCodes, own: vnniConstants, wide: true, shapes: shapes, formats: []format{
 		{name: "Q4_0", bits: 4, per: 1, zero: 8},
 		{name: "Q4_1", bits: 4, per: 1, mins: true},
