@@ -86,15 +86,16 @@ type Config struct {
 	// Alone lets the scorer's score alone order what it scored, as is right for a
 	// cross-encoder; else it is mixed with the fused score by Share.
 	Alone bool
-	// MinEvidence is the least cosine, of a chunk or of its best sentence, that one
-	// of the chunks must have for the question to be answered at all.
+	// MinEvidence is the least evidence that one of the chunks must have for the
+	// question to be answered at all: its cosine or that of its best sentence, whichever
+	// is more, and wordsWorth of the share of the question's words that it holds.
 	MinEvidence float32
 	// MinChunk is the least cosine of every chunk that is kept. It takes the place
 	// of MinEvidence too where the chunks hold next to no word of the question, as
 	// when it is in another language: cosines across languages are lower.
 	MinChunk float32
 	// MinWords is the share of the question's words (Scores.LexicalShare) from
-	// which on a chunk counts as evidence whatever the cosines.
+	// which on a chunk is kept whatever the cosines.
 	MinWords float32
 	// DenseWeight is the part of the dense side in the fused score; Share is the
 	// scorer's part of that, both 0 to 1.
@@ -108,7 +109,7 @@ type Config struct {
 // DefaultConfig holds the values that did best where they were measured: half of
 // the dense share for the sentence score.
 func DefaultConfig() Config {
-	return Config{Depth: 50, MinEvidence: 0.85, MinChunk: 0.80, MinWords: 0.25, DenseWeight: 0.5, Share: 0.5, Similarity: 0.9}
+	return Config{Depth: 50, MinEvidence: 0.90, MinChunk: 0.80, MinWords: 0.25, DenseWeight: 0.5, Share: 0.5, Similarity: 0.9}
 }
 
 // Reranker is a Scorer with a cut-off.
@@ -188,7 +189,7 @@ func (r *Reranker) cut(hits []retrieve.Hit) (kept []retrieve.Hit, drops []Drop) 
 	least := r.bound(hits)
 	for _, h := range hits {
 		switch {
-		case !r.evident(h.Scores, least):
+		case math.IsInf(float64(least), 1) || !r.evident(h.Scores, least):
 			drops = append(drops, Drop{h, BelowThreshold})
 		case !seen.add(h.Chunk.Text, r.cfg.Similarity):
 			drops = append(drops, Drop{h, Duplicate})
@@ -204,28 +205,46 @@ func (r *Reranker) cut(hits []retrieve.Hit) (kept []retrieve.Hit, drops []Drop) 
 // still find a share of .04 and more in 95 of 100 cases.
 const noWords = 0.03
 
+// wordsWorth is what all words of the question add to a cosine. Words and meaning
+// together tell own questions from foreign ones better than either alone: on
+// questions of xquad-en and SciFact over xquad-en's paragraphs the area under the ROC
+// curve is .952 for the cosine, .993 for the words and .995 for the sum, on those of
+// KorQuAD and Ko-StrategyQA .997, .999 and 1.000. Of 0.2, 0.3, 0.4 and 0.5, 0.3 did
+// best on even halves.
+const wordsWorth = 0.3
+
+// Evidence is how much a chunk speaks for an answer: its cosine or that of its best
+// sentence, and its share of the question's words. -1 to 1.3.
+func Evidence(s retrieve.Scores) float32 { return cosine(s) + wordsWorth*s.LexicalShare }
+
 // bound is the least cosine of a kept chunk: more than any can have when none is
 // evidence for an answer.
 func (r *Reranker) bound(hits []retrieve.Hit) float32 {
-	least := r.cfg.MinChunk
+	inWords, answers := false, false
 	for _, h := range hits {
-		if h.Scores.LexicalShare >= noWords {
-			least = r.cfg.MinEvidence
-			break
-		}
+		inWords = inWords || h.Scores.LexicalShare >= noWords
 	}
 	for _, h := range hits {
-		if r.evident(h.Scores, least) {
-			return min(r.cfg.MinChunk, least)
+		s := h.Scores
+		if inWords {
+			answers = answers || s.Named || Evidence(s) >= r.cfg.MinEvidence
+		} else {
+			answers = answers || r.evident(s, r.cfg.MinChunk)
 		}
 	}
-	return float32(math.Inf(1))
+	if !answers {
+		return float32(math.Inf(1))
+	}
+	return r.cfg.MinChunk
 }
+
+// cosine is the chunk's cosine or that of its best sentence.
+func cosine(s retrieve.Scores) float32 { return max(s.Dense, s.Sentence) }
 
 // evident says whether a chunk is close enough to the question, in meaning or in
 // words, or holds the very thing that the question names.
 func (r *Reranker) evident(s retrieve.Scores, least float32) bool {
-	return s.Named || max(s.Dense, s.Sentence) >= least || s.LexicalShare >= r.cfg.MinWords
+	return s.Named || cosine(s) >= least || s.LexicalShare >= r.cfg.MinWords
 }
 
 // mix sets Rerank: the fused score, in which the scorer's score, stretched to the

@@ -160,9 +160,11 @@ func TestBounds(t *testing.T) {
 		first, second, share float32
 		want                 string
 	}{
-		"one is evidence":            {0.86, 0.81, 0.1, "1 2"},
-		"the second is too far":      {0.86, 0.79, 0.1, "1"},
-		"none is":                    {0.84, 0.81, 0.1, ""},
+		"one is evidence":            {0.88, 0.81, 0.1, "1 2"},
+		"the second is too far":      {0.88, 0.79, 0.1, "1"},
+		"none is":                    {0.86, 0.81, 0.1, ""},
+		"near, with next to no word": {0.88, 0.81, 0.04, ""},
+		"words without the meaning":  {0.74, 0.70, 0.5, ""},
 		"no word in common":          {0.82, 0.79, 0, "1"},
 		"next to no word":            {0.82, 0.79, 0.02, "1"},
 		"no word in common, too far": {0.79, 0.78, 0, ""},

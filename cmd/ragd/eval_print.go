@@ -104,10 +104,10 @@ func printAnswers(w io.Writer, a *eval.Answers) {
 func printEvidence(w io.Writer, e *eval.Evidence) {
 	fmt.Fprintf(w, "\nevidence against questions of %s\nown      cosine %v\n         words  %v\nforeign  cosine %v\n         words  %v\n",
 		e.Strangers, e.Own.Cosine, e.Own.Words, e.Foreign.Cosine, e.Foreign.Words)
-	t := newTable(w, 0, 1, 2, 3)
-	t.row("min_score", "min_words", "answered", "refused")
+	t := newTable(w, 0, 1, 2)
+	t.row("min_score", "answered", "refused")
 	for _, b := range e.Bounds {
-		t.row(fmt.Sprintf("%.2f", b.MinScore), fmt.Sprintf("%.2f", b.MinWords), points(b.Answered), points(b.Refused))
+		t.row(fmt.Sprintf("%.2f", b.MinScore), points(b.Answered), points(b.Refused))
 	}
 	t.print()
 }

@@ -117,7 +117,8 @@ type Ingest struct {
 // Retrieve is search and what follows it.
 type Retrieve struct {
 	TopK int `koanf:"top_k"`
-	// MinScore is the cosine that one chunk must reach for an answer at all.
+	// MinScore is what one chunk must reach for an answer at all: its cosine and 0.3 of
+	// the share of the question's words that it holds.
 	MinScore float64 `koanf:"min_score"`
 	// MinChunkScore is the cosine that every chunk presented must reach. It alone
 	// decides where the chunks hold next to no word of the question, as when it is
@@ -194,7 +195,7 @@ func Default() Config {
 			Remote: Remote{Window: 8192, Stall: time.Minute},
 		},
 		Ingest:   Ingest{ChunkTokens: 256, OverlapTokens: 64, Sentences: "apart", MaxFileBytes: 64 << 20, ParseTimeout: 2 * time.Minute},
-		Retrieve: Retrieve{TopK: 20, MinScore: 0.85, MinChunkScore: 0.80, MinWords: 0.25, Candidates: 100, Fusion: "convex", DenseWeight: 0.5, Rewrite: "auto", ExactBelow: 20000},
+		Retrieve: Retrieve{TopK: 20, MinScore: 0.90, MinChunkScore: 0.80, MinWords: 0.25, Candidates: 100, Fusion: "convex", DenseWeight: 0.5, Rewrite: "auto", ExactBelow: 20000},
 		Rerank:   Rerank{Scorer: ScoreSentence, Timeout: time.Second},
 		Prompt:   Prompt{ContextTokens: 1024, AnswerTokens: 256, MaxChunks: 6},
 		Telemetry: Telemetry{
@@ -258,8 +259,8 @@ func (c Config) Validate() error {
 		return &FieldError{"models", "answer and embedding must both be named"}
 	case c.Rerank.Scorer == ScoreCross && c.Models.Rerank == "":
 		return &FieldError{"models.rerank", "must name a cross-encoder when rerank.scorer is cross"}
-	case c.Retrieve.MinScore < -1 || c.Retrieve.MinScore > 1:
-		return &FieldError{"retrieve.min_score", fmt.Sprintf("%g is no cosine (-1 to 1)", c.Retrieve.MinScore)}
+	case c.Retrieve.MinScore < -1 || c.Retrieve.MinScore > 1.3:
+		return &FieldError{"retrieve.min_score", fmt.Sprintf("%g is not between -1 and 1.3", c.Retrieve.MinScore)}
 	case c.Retrieve.MinChunkScore < -1 || c.Retrieve.MinChunkScore > 1:
 		return &FieldError{"retrieve.min_chunk_score", fmt.Sprintf("%g is no cosine (-1 to 1)", c.Retrieve.MinChunkScore)}
 	case !fraction(c.Retrieve.MinWords):

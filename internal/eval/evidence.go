@@ -4,6 +4,8 @@ import (
 	"context"
 	"math"
 	"slices"
+
+	"ragd/rerank"
 )
 
 // Evidence says how well the bounds on evidence part questions that the corpus
@@ -16,7 +18,7 @@ type Evidence struct {
 	// of a document that answers; for Foreign, of any.
 	Own     Quantiles `json:"own"`
 	Foreign Quantiles `json:"foreign"`
-	// Bounds lists what each pair of bounds would do.
+	// Bounds lists what each bound on the evidence (rerank.Evidence) would do.
 	Bounds []Bound `json:"bounds"`
 }
 
@@ -26,10 +28,9 @@ type Quantiles struct {
 	Words  []float64 `json:"words"`
 }
 
-// Bound is one choice of the two bounds and the share of questions it decides well.
+// Bound is one choice of the bound and the share of questions it decides well.
 type Bound struct {
 	MinScore float64 `json:"min_score"`
-	MinWords float64 `json:"min_words"`
 	// Answered is the share of own questions whose document passes.
 	Answered float64 `json:"answered"`
 	// Refused is the share of foreign questions for which nothing passes.
@@ -37,7 +38,7 @@ type Bound struct {
 }
 
 // signal is the evidence that one question finds.
-type signal struct{ cosine, words float64 }
+type signal struct{ cosine, words, evidence float64 }
 
 // Calibrate asks the questions of the set and of a foreign one and weighs bounds.
 func Calibrate(ctx context.Context, set, foreign *Set, p Parts, cfg Config) (*Evidence, error) {
@@ -80,6 +81,7 @@ func (r *runner) signals(ctx context.Context, own bool) ([]signal, error) {
 			}
 			out[i].cosine = max(out[i].cosine, float64(h.Scores.Dense), float64(h.Scores.Sentence))
 			out[i].words = max(out[i].words, float64(h.Scores.LexicalShare))
+			out[i].evidence = max(out[i].evidence, float64(rerank.Evidence(h.Scores)))
 		}
 		r.cfg.Progress("evidence", i+1, len(r.set.Queries))
 	}
@@ -104,13 +106,11 @@ func quantiles(list []signal) Quantiles {
 
 func weigh(own, foreign []signal) []Bound {
 	var out []Bound
-	for score := 78; score <= 90; score++ {
-		for words := 5; words <= 60; words += 5 {
-			b := Bound{MinScore: float64(score) / 100, MinWords: float64(words) / 100}
-			b.Answered = share(own, b)
-			b.Refused = 1 - share(foreign, b)
-			out = append(out, b)
-		}
+	for score := 80; score <= 100; score++ {
+		b := Bound{MinScore: float64(score) / 100}
+		b.Answered = share(own, b)
+		b.Refused = 1 - share(foreign, b)
+		out = append(out, b)
 	}
 	return out
 }
@@ -119,7 +119,7 @@ func weigh(own, foreign []signal) []Bound {
 func share(list []signal, b Bound) float64 {
 	n := 0
 	for _, s := range list {
-		if s.cosine >= b.MinScore || s.words >= b.MinWords {
+		if s.evidence >= b.MinScore {
 			n++
 		}
 	}
