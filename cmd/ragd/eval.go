@@ -34,6 +34,7 @@ type evalFlags struct {
 	mode      string
 	chunks    []string
 	budgets   []int
+	counted   string
 	out       string
 	compare   bool
 }
@@ -68,8 +69,9 @@ func newEval(o *options) *cobra.Command {
 	fl.IntSliceVar(&f.grow, "grow", nil, "instead of measuring quality, grow the documents to these numbers of chunks and time the searches")
 	fl.IntVar(&f.answers, "answers", 0, "instead of searching alone, answer this many questions with the answer model")
 	fl.StringVar(&f.mode, "answer-mode", answer.ModeAuto, "how: auto, generate or extract")
-	fl.StringSliceVar(&f.chunks, "chunks", nil, "in a set of long documents, cut them into chunks of these tokens, such as 256/64 with an overlap (default as configured)")
-	fl.IntSliceVar(&f.budgets, "budgets", []int{512, 1024}, "in a set of long documents, show this many tokens of chunks")
+	fl.StringSliceVar(&f.chunks, "chunks", nil, "measure how much of the answers a budget holds when long documents are cut into chunks of these tokens, such as 256/64 with an overlap: Chroma's set, the articles of SQuAD files, or a folder of documents, which are asked for by their headings")
+	fl.IntSliceVar(&f.budgets, "budgets", []int{512, 1024}, "with --chunks, show this many tokens")
+	fl.StringVar(&f.counted, "budget-model", "answer", "with --chunks, whose tokens the budget counts: those of the answer or of the embedding model")
 	fl.StringVar(&f.out, "out", "", "file for the report (default a new one in the data folder's eval)")
 	fl.BoolVar(&f.compare, "compare", false, "say what changed from one report to another")
 	fl.BoolVar(&o.json, "json", false, "print JSON")
@@ -99,6 +101,8 @@ func (f evalFlags) check(files int) error {
 		return errors.New("--answers must not be negative")
 	case !slices.Contains([]string{answer.ModeAuto, answer.ModeGenerate, answer.ModeExtract}, f.mode):
 		return fmt.Errorf("--answer-mode: %q is not auto, generate or extract", f.mode)
+	case f.counted != "answer" && f.counted != "embedding":
+		return fmt.Errorf("--budget-model: %q is not answer or embedding", f.counted)
 	case len(f.budgets) == 0 || slices.Min(f.budgets) < 1:
 		return errors.New("--budgets: at least 1 token is shown")
 	}
@@ -119,7 +123,7 @@ func (o *options) eval(cmd *cobra.Command, dir string, f evalFlags) error {
 	if err != nil {
 		return err
 	}
-	measured, err := f.plan(dir, cfg)
+	measured, err := f.plan(cmd.Context(), dir, cfg)
 	if err != nil {
 		return err
 	}
@@ -161,20 +165,20 @@ func (o *options) eval(cmd *cobra.Command, dir string, f evalFlags) error {
 type measurement func(ctx context.Context, p eval.Parts, progress func(string, int, int)) (*eval.Result, error)
 
 // plan reads the set and chooses what is measured.
-func (f evalFlags) plan(dir string, cfg config.Config) (measurement, error) {
-	if eval.HoldsSpans(dir) {
-		set, err := eval.OpenSpans(dir)
+func (f evalFlags) plan(ctx context.Context, dir string, cfg config.Config) (measurement, error) {
+	if len(f.chunks) > 0 || eval.HoldsSpans(dir) {
+		set, err := eval.LongDocuments(ctx, dir)
 		if err != nil {
 			return nil, err
 		}
-		set = set.Shortest(f.sel.Documents)
+		set = set.Shortest(f.sel.Documents).Half(eval.Half(f.half))
 		chunks, err := f.cuts(cfg)
 		if err != nil {
 			return nil, &usageError{err}
 		}
 		return func(ctx context.Context, p eval.Parts, progress func(string, int, int)) (*eval.Result, error) {
 			rows, err := eval.Spans(ctx, set, p, eval.SpanConfig{
-				Pipelines: f.pipelines, Chunks: chunks, Budgets: f.budgets, Every: f.sel.Every, Progress: progress,
+				Pipelines: f.pipelines, Chunks: chunks, Budgets: f.budgets, EmbedderTokens: f.counted == "embedding", Every: f.sel.Every, Progress: progress,
 			})
 			return &eval.Result{Set: set.Name, Documents: len(set.Documents), Rows: []eval.Row{}, Spans: rows}, err
 		}, nil
@@ -249,7 +253,7 @@ func (f evalFlags) settings(cfg config.Config) (map[string]any, error) {
 		"settings": all,
 		"eval": map[string]any{
 			"pipelines": f.pipelines, "limit": f.sel.Documents, "every": f.sel.Every, "half": f.half, "languages": f.lang,
-			"passage_tokens": f.cut, "strangers": filepath.Base(f.strangers), "answers": f.answers, "answer_mode": f.mode, "chunks": f.chunks, "budgets": f.budgets,
+			"passage_tokens": f.cut, "strangers": filepath.Base(f.strangers), "answers": f.answers, "answer_mode": f.mode, "chunks": f.chunks, "budgets": f.budgets, "budget_model": f.counted,
 		},
 	}, err
 }

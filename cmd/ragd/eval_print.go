@@ -23,6 +23,11 @@ func printGrowth(w io.Writer, list []eval.Growth) {
 		}
 	}
 	t.print()
+	for _, g := range list {
+		if g.Recall != nil {
+			fmt.Fprintf(w, "%d chunks: the dense side finds %.3f of the ten nearest; its index has %.1f MB\n", g.Chunks, *g.Recall, float64(g.VectorIndex)/1e6)
+		}
+	}
 	fmt.Fprintln(w)
 	t = newTable(w, 0, 2, 3, 4, 5, 6)
 	t.row("chunks", "index of words", "disk MB", "ingest ms a chunk", "lists MB", "segments", "put ms a chunk")

@@ -87,7 +87,10 @@ type squad struct {
 			Context string
 			QAs     []struct {
 				ID, Question string
-				Answers      []struct{ Text string }
+				Answers      []struct {
+					Text  string
+					Start int `json:"answer_start"` // in characters
+				}
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -41,7 +42,12 @@ type Growth struct {
 	Index      IndexSize    `json:"index"`
 	TextSearch TextIndex    `json:"text_search"`
 	Rows       []Percentile `json:"rows"`
-	Filtered   []Filtered   `json:"filtered,omitempty"`
+	// Recall is the share of the ten nearest chunks, found by comparing all, that the
+	// dense side finds, over the timed questions; nil where it was not run.
+	Recall *float64 `json:"dense_recall_at_10,omitempty"`
+	// VectorIndex are the bytes of the HNSW index over the vectors; 0 for none.
+	VectorIndex int64      `json:"vector_index_bytes,omitempty"`
+	Filtered    []Filtered `json:"filtered,omitempty"`
 }
 
 // TextIndex is what another index of the same terms takes.
@@ -104,6 +110,11 @@ func Grow(ctx context.Context, set *Set, p Parts, cfg Config, n int) (*Growth, e
 			return nil, fmt.Errorf("%d chunks, %s: %w", n, name, err)
 		}
 		out.Rows = append(out.Rows, row)
+	}
+	if slices.Contains(cfg.Pipelines, Dense) {
+		if err := g.near(ctx, out); err != nil {
+			return nil, fmt.Errorf("%d chunks, recall of the dense side: %w", n, err)
+		}
 	}
 	if err := g.compare(ctx, out); err != nil {
 		return nil, fmt.Errorf("%d chunks, %s: %w", n, TextSearch, err)

@@ -16,10 +16,12 @@ type SpanConfig struct {
 	Pipelines []string
 	Chunks    []chunk.Config
 	// Budgets are token budgets of the evidence, in tokens of the answer model
-	// (Parts.Context.Count).
-	Budgets  []int
-	Every    int
-	Progress func(what string, done, of int)
+	// (Parts.Context.Count), or, where EmbedderTokens says so, of the embedding model: one
+	// that speaks the documents' language stands for any answer model that does.
+	Budgets        []int
+	EmbedderTokens bool
+	Every          int
+	Progress       func(what string, done, of int)
 }
 
 // SpanRow is what one way of cutting and searching brings into a budget.
@@ -47,6 +49,10 @@ type SpanRow struct {
 // Spans cuts the documents in each way, asks every question and measures how much
 // of its reference fits into each budget.
 func Spans(ctx context.Context, set *SpanSet, p Parts, cfg SpanConfig) ([]SpanRow, error) {
+	if cfg.EmbedderTokens {
+		empty := p.Embedder.CountPassage("")
+		p.Context.Count = func(text string) int { return p.Embedder.CountPassage(text) - empty }
+	}
 	if p.Context.Count == nil {
 		return nil, errors.New("spans: nobody counts tokens")
 	}

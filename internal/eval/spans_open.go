@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"context"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -26,12 +27,37 @@ type SpanQuery struct {
 	Document string
 	// References are byte ranges in the document's text, in order, disjoint.
 	References []ingest.Span
+	// Group is what the set is split by: questions of one group share a document.
+	Group int
 }
 
 // HoldsSpans says whether a folder looks like a span set.
 func HoldsSpans(dir string) bool {
 	_, err := folder(dir).find("questions_df.csv*")
 	return err == nil
+}
+
+// LongDocuments reads a span set, or makes one of what the folder holds: of SQuAD's
+// form (one *.json), or of documents with headings.
+func LongDocuments(ctx context.Context, dir string) (*SpanSet, error) {
+	if HoldsSpans(dir) {
+		return OpenSpans(dir)
+	}
+	if _, err := folder(dir).find("*.json*"); err == nil {
+		return OpenArticles(dir)
+	}
+	return OpenHeadings(ctx, dir)
+}
+
+// Half is the set with the questions of a half alone; its documents stay.
+func (s *SpanSet) Half(h Half) *SpanSet {
+	out := &SpanSet{Name: s.Name, Documents: s.Documents}
+	for _, q := range s.Questions {
+		if h == All || h == "" || (q.Group%2 == 0) == (h == Even) {
+			out.Questions = append(out.Questions, q)
+		}
+	}
+	return out
 }
 
 // OpenSpans reads questions_df.csv and corpora/NAME.md, which may be packed with
@@ -59,7 +85,7 @@ func OpenSpans(dir string) (*SpanSet, error) {
 			if err != nil {
 				return fmt.Errorf("%w: question %d: %w", ErrSet, i+1, err)
 			}
-			s.Questions = append(s.Questions, SpanQuery{ID: fmt.Sprint(i + 1), Text: row[0], Document: row[2], References: refs})
+			s.Questions = append(s.Questions, SpanQuery{ID: fmt.Sprint(i + 1), Text: row[0], Document: row[2], References: refs, Group: i})
 		}
 		return nil
 	}, "questions_df.csv*")

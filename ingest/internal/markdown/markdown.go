@@ -183,14 +183,15 @@ func title(n *ast.Heading, src []byte) string {
 }
 
 var (
-	attributes = regexp.MustCompile(`\s*\{\s*[#.:][^{}]*\}\s*$`)
+	attributes = regexp.MustCompile(`\s*\{\s*(?:[#.:][^{}]*|/\*[^{}]*\*/\s*)\}\s*$`)
 	links      = regexp.MustCompile(`!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])`)
 	tags       = regexp.MustCompile(`</?[a-zA-Z][^<>]*>`)
 	emphasis   = regexp.MustCompile("(\\*{1,3}|_{2,3}|~~|`+)([^*~`]+?)(\\*{1,3}|_{2,3}|~~|`+)")
 	spaces     = regexp.MustCompile(`\s+`)
 )
 
-// Plain strips the inline markup of one line: trailing attributes ("{#id}"),
+// Plain strips the inline markup of one line: trailing attributes ("{#id}", or MDX's
+// "{/*id*/}"),
 // links and images (their text stays), tags, emphasis and code marks.
 func Plain(s string) string {
 	s = attributes.ReplaceAllString(s, "")

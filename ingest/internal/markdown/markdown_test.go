@@ -114,6 +114,9 @@ func TestHeadingEnd(t *testing.T) {
 func TestPlain(t *testing.T) {
 	for in, want := range map[string]string{
 		"소개 { #intro }":                "소개",
+		"사용법 {/*usage*/}":              "사용법",
+		"Why? {/* why-it-is */}":       "Why?",
+		"a set {/a/}":                  "a set {/a/}",
 		"The `--prune` **flag**":       "The --prune flag",
 		"![logo](a.png) Home [x][y]":   "logo Home x",
 		"snake_case and 2 * 3":         "snake_case and 2 * 3",
