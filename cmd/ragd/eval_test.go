@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,7 +13,7 @@ import (
 )
 
 func TestEvalFlags(t *testing.T) {
-	good := evalFlags{sel: eval.Selection{Every: 1}, half: "all", pipelines: eval.Pipelines, cut: 512, budgets: []int{512}, mode: "auto"}
+	good := evalFlags{sel: eval.Selection{Every: 1}, half: "all", pipelines: eval.Pipelines, cut: 512, budgets: []int{512}, counted: "answer", mode: "auto"}
 	if err := good.check(1); err != nil {
 		t.Fatal(err)
 	}
@@ -25,6 +26,7 @@ func TestEvalFlags(t *testing.T) {
 		"--answers":        func(f *evalFlags) { f.answers = -1 },
 		"--answer-mode":    func(f *evalFlags) { f.mode = "guess" },
 		"--budgets":        func(f *evalFlags) { f.budgets = nil },
+		"--budget-model":   func(f *evalFlags) { f.counted = "neither" },
 		"--compare":        func(f *evalFlags) { f.compare = true },
 	} {
 		f := good
@@ -66,7 +68,7 @@ func TestReportFile(t *testing.T) {
 	if err != nil || !strings.Contains(filepath.Base(path), "tiny-ko-en") {
 		t.Fatalf("%s: %v", path, err)
 	}
-	for _, want := range []string{`"commit": "abc"`, `"min_score": 0.85`, `"passage_tokens": 256`, `"half": "odd"`, `"chunk_tokens"`} {
+	for _, want := range []string{`"commit": "abc"`, fmt.Sprintf(`"min_score": %v,`, cfg.Retrieve.MinScore), `"passage_tokens": 256`, `"half": "odd"`, `"chunk_tokens"`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %s in the report", want)
 		}
