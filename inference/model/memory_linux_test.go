@@ -43,7 +43,7 @@ func TestMemoryIsWhatIsSaid(t *testing.T) {
 }
 
 func checkMemory(t *testing.T, cache quant.Type, elem float64) {
-	const positions, piece = 4096, 64
+	const positions, piece = 8192, 64
 	path := testenv.Model(t, smolLM2)
 	before := residentBytes(t)
 	m := loadFile(t, path, cpu.Config{CacheType: cache}, positions)
