@@ -137,6 +137,13 @@ type Embedder interface {
 	EmbedQuery(ctx context.Context, text string) (vector []float32, tokens int, err error)
 }
 
+// BoundedEmbedder is an Embedder that leaves something out of a question which is far
+// too long; Unread is how many tokens.
+type BoundedEmbedder interface {
+	Embedder
+	Unread(text string) int
+}
+
 // StateEmbedder is an Embedder that also gives the states of the question's tokens, out
 // of the same pass.
 type StateEmbedder interface {

@@ -100,6 +100,9 @@ type Usage struct {
 	Cost *cost.Cost `json:"cost,omitempty"`
 	// Rewrite is what the question was searched as, where that is not its own words.
 	Rewrite *Rewrite `json:"rewrite,omitempty"`
+	// UnreadTokens, of the embedding model, are those of a very long question that were
+	// not searched for by meaning; they were by their words.
+	UnreadTokens int `json:"unread_tokens,omitempty"`
 }
 
 // Rewrite is a follow-up question as it was searched for. Its tokens are none of the

@@ -115,6 +115,9 @@ func (a *asking) retrieve(ctx context.Context) (q retrieve.Query, err error) {
 	if a.question, err = a.support(ctx, vector); err != nil {
 		return q, err
 	}
+	if b, ok := a.Embedder.(retrieve.BoundedEmbedder); ok {
+		a.res.Usage.UnreadTokens = b.Unread(a.search)
+	}
 	q = a.query(vector)
 	q.States = states
 	a.hits, err = a.Retriever.Retrieve(ctx, q)

@@ -203,10 +203,12 @@ type SearchRequest struct {
 
 // SearchResult lists candidates as the answer road would see them.
 type SearchResult struct {
-	TraceID string            `json:"trace_id"`
-	Results []Candidate       `json:"results"`
-	Rerank  rerank.Report     `json:"rerank"`
-	Timings telemetry.Timings `json:"timings"`
+	TraceID string        `json:"trace_id"`
+	Results []Candidate   `json:"results"`
+	Rerank  rerank.Report `json:"rerank"`
+	// UnreadTokens are as in Usage.
+	UnreadTokens int               `json:"unread_tokens,omitempty"`
+	Timings      telemetry.Timings `json:"timings"`
 }
 
 // Search retrieves and reranks. The result is never nil: with an error it still
@@ -234,5 +236,5 @@ func (s *Service) Search(ctx context.Context, req SearchRequest) (*SearchResult,
 	if err != nil {
 		return &SearchResult{TraceID: rec.TraceID(), Timings: t}, AsError(fmt.Errorf("search: %w", err))
 	}
-	return &SearchResult{TraceID: rec.TraceID(), Results: a.candidates(), Rerank: a.reranked, Timings: t}, nil
+	return &SearchResult{TraceID: rec.TraceID(), Results: a.candidates(), Rerank: a.reranked, UnreadTokens: a.res.Usage.UnreadTokens, Timings: t}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"ragd/inference/cpu"
@@ -48,15 +49,45 @@ func (e *embedder) EmbedPassages(ctx context.Context, texts []string) ([]ingest.
 }
 
 // EmbedQuery encodes a question of any length. One longer than the model takes is
-// cut between words into parts that fit, and its vector is the mean of theirs:
-// a long question is legal and must be searched with all of it.
+// cut between words into parts that fit, and its vector is the mean of theirs. Of one
+// that is far longer Unread says what is left out.
 func (e *embedder) EmbedQuery(ctx context.Context, text string) ([]float32, int, error) {
-	return e.embedParts(text, func(part string) ([]float32, int, error) { return e.Encoder.EmbedQuery(ctx, part) })
+	parts, _ := e.read(text)
+	return e.embedParts(parts, func(part string) ([]float32, int, error) { return e.Encoder.EmbedQuery(ctx, part) })
+}
+
+// questionParts is how many parts of a question are read, half of them from its
+// beginning and half from its end, where what is asked stands: about 2,000 to 4,000
+// tokens. Without a bound the longest question that is let in takes as long as some
+// hundred others.
+const questionParts = 8
+
+// Unread is how many tokens in the middle of a question are not read.
+func (e *embedder) Unread(text string) int {
+	if len(text) < e.MaxTokens() { // no token is shorter than a byte
+		return 0
+	}
+	_, left := e.read(text)
+	tokens := 0
+	for _, p := range left {
+		tokens += e.CountPassage(p) - e.CountPassage("")
+	}
+	return tokens
+}
+
+// read returns the parts of a question that are read and those that are left out.
+func (e *embedder) read(text string) (parts, left []string) {
+	parts = e.parts(text)
+	if len(parts) <= questionParts {
+		return parts, nil
+	}
+	const half = questionParts / 2
+	end := len(parts) - half
+	return append(slices.Clone(parts[:half]), parts[end:]...), parts[half:end]
 }
 
 // embedParts encodes the parts of a question one after the other.
-func (e *embedder) embedParts(text string, embed func(part string) ([]float32, int, error)) ([]float32, int, error) {
-	parts := e.parts(text)
+func (e *embedder) embedParts(parts []string, embed func(part string) ([]float32, int, error)) ([]float32, int, error) {
 	if len(parts) == 1 {
 		v, tokens, err := embed(parts[0])
 		return v, tokens, unavailable(err)

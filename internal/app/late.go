@@ -45,10 +45,15 @@ func (a *App) questionEmbedder() retrieve.Embedder {
 // lateEmbedder is the encoder with the states of a question's tokens.
 type lateEmbedder struct{ *embedder }
 
-// EmbedQueryStates encodes a question of any length; the states of one that is longer
-// than the model takes are those of its parts.
+// EmbedQueryStates encodes a question as EmbedQuery does; the states of one that is
+// longer than the model takes are those of its parts.
 func (e lateEmbedder) EmbedQueryStates(ctx context.Context, text string) (vector []float32, states retrieve.States, tokens int, err error) {
-	vector, tokens, err = e.embedParts(text, func(part string) ([]float32, int, error) {
+	parts, _ := e.read(text)
+	return e.partStates(ctx, parts)
+}
+
+func (e lateEmbedder) partStates(ctx context.Context, parts []string) (vector []float32, states retrieve.States, tokens int, err error) {
+	vector, tokens, err = e.embedParts(parts, func(part string) ([]float32, int, error) {
 		v, s, n, err := e.Encoder.EmbedQueryStates(ctx, part)
 		states.Rows, states.Weights = append(states.Rows, s.Rows...), append(states.Weights, s.Weights...)
 		return v, n, err

@@ -47,7 +47,7 @@ func testExactLimits(t *testing.T, l *live) {
 }
 
 // testLongQuestions: a question over the embedder's limit is searched with all
-// of it; the answer's model sees it whole.
+// of it, one far over it with its ends; the answer's model sees it whole.
 func testLongQuestions(t *testing.T, l *live) {
 	c := l.notes(t)
 	question := strings.Repeat("Please read this carefully. ", 150) + "Which lamp is violet?"
@@ -60,6 +60,15 @@ func testLongQuestions(t *testing.T, l *live) {
 		t.Errorf("the question is %d tokens in the ledger, %d in itself", got, want)
 	}
 	checkTokens(t, res)
+	if res.Usage.UnreadTokens != 0 {
+		t.Errorf("%d tokens are said not to be read", res.Usage.UnreadTokens)
+	}
+	for query, unread := range map[string]bool{question: false, strings.Repeat(question, 10): true} {
+		status, data := l.call(t, "/v1/search", body{"query": query, "collection": c})
+		if status != 200 || strings.Contains(data, `"unread_tokens":`) != unread || !strings.Contains(data, "violet") {
+			t.Errorf("a query of %d bytes: %d %.300s", len(query), status, data)
+		}
+	}
 	long := strings.Repeat("word ", l.ask.Generator.Model().Window+8)
 	if len(long) > answer.MaxQuestionBytes {
 		t.Fatalf("%d bytes are refused for another reason", len(long))

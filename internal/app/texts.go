@@ -69,7 +69,7 @@ func (sentenceScorer) Model() string { return rerank.BestSentence{}.Name() }
 // ScoreTexts encodes the sentences of each text, those too long for the model in
 // parts, and takes the best cosine.
 func (s sentenceScorer) ScoreTexts(ctx context.Context, query string, texts []string) ([]answer.TextScore, error) {
-	q, read, err := s.embed.EmbedQuery(ctx, query)
+	q, read, err := s.embed.embedParts(s.embed.parts(query), func(part string) ([]float32, int, error) { return s.embed.Encoder.EmbedQuery(ctx, part) })
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (lateScorer) Model() string { return (*rerank.Late)(nil).Name() }
 // ScoreTexts encodes the texts, those too long for the model in parts whose states are
 // put together.
 func (s lateScorer) ScoreTexts(ctx context.Context, query string, texts []string) ([]answer.TextScore, error) {
-	_, states, read, err := s.embed.EmbedQueryStates(ctx, query)
+	_, states, read, err := s.embed.partStates(ctx, s.embed.parts(query))
 	if err != nil {
 		return nil, err
 	}

@@ -129,7 +129,7 @@ func (g *grower) compare(ctx context.Context, out *Growth) error {
 	if err != nil {
 		return err
 	}
-	out.TextSearch.IngestMS, err = t.fill(ctx, g.Inside.Tenant, func(done int) { g.cfg.Progress("words for "+TextSearch, done, out.Chunks) })
+	out.TextSearch.IngestMS, err = t.fill(ctx, g.Inside.Tenant, out.Chunks, func(done int) { g.cfg.Progress("words for "+TextSearch, done, out.Chunks) })
 	if err != nil {
 		return err
 	}

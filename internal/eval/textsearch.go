@@ -25,12 +25,17 @@ const TextSearch = "ts_rank_cd"
 type textSearch struct {
 	pool       *pgxpool.Pool
 	collection string
-	table      string // quoted
+	table      string
+	index      string // the statement that makes it
 }
 
 // textBatch is how many chunks are read and stored together; grownChunks of them make
 // one statement, as a document is one.
 const textBatch = 1000
+
+// textBulk: the index over more chunks is built when all are there, for one at a time
+// it takes hours. What a chunk costs is then that of a bulk load.
+const textBulk = 200_000
 
 func openTextSearch(ctx context.Context, in Inside, collection string) (*textSearch, error) {
 	var id int64
@@ -39,10 +44,10 @@ func openTextSearch(ctx context.Context, in Inside, collection string) (*textSea
 		return nil, err
 	}
 	t := &textSearch{pool: in.Pool, collection: collection, table: fmt.Sprintf("ragd_eval.words_%d", id)}
+	t.index = fmt.Sprintf("CREATE INDEX IF NOT EXISTS words_%d_gin ON %s USING gin (words)", id, t.table)
 	for _, stmt := range []string{
 		"CREATE SCHEMA IF NOT EXISTS ragd_eval",
 		fmt.Sprintf("CREATE TABLE IF NOT EXISTS %s (chunk_id bigint PRIMARY KEY, words tsvector NOT NULL)", t.table),
-		fmt.Sprintf("CREATE INDEX IF NOT EXISTS words_%d_gin ON %s USING gin (words)", id, t.table),
 	} {
 		if _, err := in.Pool.Exec(ctx, stmt); err != nil {
 			return nil, err
@@ -51,12 +56,17 @@ func openTextSearch(ctx context.Context, in Inside, collection string) (*textSea
 	return t, nil
 }
 
-// fill stores the terms of the chunks that are not there yet and returns the
-// milliseconds a chunk took, without the analysis; 0 when all were there.
-func (t *textSearch) fill(ctx context.Context, tenant string, progress func(done int)) (float64, error) {
+// fill stores the terms of the chunks that are not there yet, of n in all, and returns
+// the milliseconds a chunk took, without the analysis; 0 when all were there.
+func (t *textSearch) fill(ctx context.Context, tenant string, n int, progress func(done int)) (float64, error) {
 	var last int64
 	if err := t.pool.QueryRow(ctx, "SELECT coalesce(max(chunk_id), 0) FROM "+t.table).Scan(&last); err != nil {
 		return 0, err
+	}
+	if n <= textBulk {
+		if _, err := t.pool.Exec(ctx, t.index); err != nil {
+			return 0, err
+		}
 	}
 	var spent time.Duration
 	stored := 0
@@ -79,10 +89,13 @@ func (t *textSearch) fill(ctx context.Context, tenant string, progress func(done
 		last, stored = ids[len(ids)-1], stored+len(ids)
 		progress(stored)
 	}
+	start := time.Now()
+	if _, err := t.pool.Exec(ctx, t.index); err != nil {
+		return 0, err
+	}
 	if stored == 0 {
 		return 0, nil
 	}
-	start := time.Now()
 	if _, err := t.pool.Exec(ctx, "VACUUM ANALYZE "+t.table); err != nil { // takes in what waits in the index's list
 		return 0, err
 	}
