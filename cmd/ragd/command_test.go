@@ -67,7 +67,7 @@ func TestServeAddress(t *testing.T) {
 }
 
 // TestKV: the formula of 30 layers of 3 heads of 64 numbers of two bytes, twice; in q8_0
-// 32 of them take 34 bytes.
+// 32 of them take 34 bytes, in fp8 33.
 func TestKV(t *testing.T) {
 	e := furnished(t)
 	r := decode[kvReport](t, e.done(t, "kv", "--tokens", "1000", "--batch", "3", "--json"))
@@ -76,6 +76,10 @@ func TestKV(t *testing.T) {
 	}
 	r = decode[kvReport](t, e.done(t, "kv", "--tokens", "1000", "--set", "inference.kv_cache_type=q8_0", "--json"))
 	if r.BytesPerToken != 30*3*64*2*34/32 || r.Bytes != 1000*r.BytesPerToken || r.CacheType != "q8_0" {
+		t.Errorf("%+v", r)
+	}
+	r = decode[kvReport](t, e.done(t, "kv", "--tokens", "1000", "--set", "inference.kv_cache_type=fp8", "--json"))
+	if r.BytesPerToken != 30*3*64*2*33/32 || r.CacheType != "fp8" {
 		t.Errorf("%+v", r)
 	}
 	if out := e.done(t, "kv", "--tokens", "1024"); !strings.Contains(out, "22.5 KiB a token") || !strings.Contains(out, "22.5 MiB") {

@@ -77,6 +77,9 @@ func TestCacheTypesRefused(t *testing.T) {
 	if _, err := New(Config{CacheType: quant.Q4_0}); !errors.Is(err, ErrLoad) || !strings.Contains(err.Error(), "Q4_0") {
 		t.Errorf("a cache in Q4_0: %v", err)
 	}
+	if _, err := New(Config{CacheType: quant.FP8}); !errors.Is(err, ErrLoad) || !strings.Contains(err.Error(), "for devices") {
+		t.Errorf("a cache in FP8: %v", err)
+	}
 }
 
 // The memory of a cache is that of its values by the formula.

@@ -99,6 +99,8 @@ func (c *Config) cacheType() (quant.Type, error) {
 	switch {
 	case c.CacheType == quant.F16 || c.CacheType == quant.Q8_0:
 		return c.CacheType, nil
+	case c.CacheType == quant.FP8:
+		return 0, fmt.Errorf("%w: a KV cache of type FP8 is for devices; the CPU keeps F16 or Q8_0", ErrLoad)
 	case c.CacheType != 0:
 		return 0, fmt.Errorf("%w: KV cache of type %s", ErrLoad, c.CacheType)
 	case c.Float32:

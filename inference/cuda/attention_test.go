@@ -38,6 +38,8 @@ var attentionCases = []attentionCase{
 	{heads: 9, kvheads: 3, dim: 64, turned: 64, cache: quant.Q8_0},
 	{heads: 4, kvheads: 2, dim: 96, turned: 64, window: 40, order: model.Halves, norms: true, cache: quant.Q8_0},
 	{heads: 6, kvheads: 1, dim: 256, turned: 256, softCap: 3, cache: quant.Q8_0},
+	{heads: 9, kvheads: 3, dim: 64, turned: 64, cache: quant.FP8},
+	{heads: 4, kvheads: 2, dim: 96, turned: 64, window: 40, order: model.Halves, cache: quant.FP8},
 }
 
 // sequence is the inputs of one layer for some positions, and what attention over
@@ -299,63 +301,80 @@ func TestCacheRefusesHeads(t *testing.T) {
 	}
 }
 
-// What a q8_0 cache holds of keys, as rotated, and of values has the bits of
-// quant.Encode, also for a block of zeros.
-func TestAppendQ8Exactly(t *testing.T) {
-	inBothOrders(t, func(t *testing.T) {
-		const rows, kvheads, dim = 18, 3, 96
-		b := newBackend(t)
-		b.cacheType = quant.Q8_0
-		c, err := b.NewCache(model.CacheShape{Layers: 2, Blocks: 3, KVHeads: kvheads, HeadDim: dim})
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := b.NewRope([]float64{1, 0.1, 0.01}, model.Halves)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rng := rand.New(rand.NewPCG(23, 24))
-		q, k, v := newTensor(t, b, dim), newTensor(t, b, kvheads*dim), newTensor(t, b, kvheads*dim)
-		values := random(rng, rows*kvheads*dim)
-		clear(values[:32])
-		b.Begin(model.Batch{{Tokens: make([]int32, rows), Blocks: []int32{2, 0}}})
-		put(t, b, q.buf.ptr, random(rng, rows*dim))
-		put(t, b, k.buf.ptr, random(rng, rows*kvheads*dim))
-		put(t, b, v.buf.ptr, values)
-		b.Append(c, 1, q, k, v, model.Rotation{Rope: r})
-		keys := get(t, b, k.buf.ptr, rows*kvheads*dim)
-		planes := c.(*cache).layer(1)
-		for i, want := range [][]float32{keys, values} {
-			checkCodes(t, b, planes[2*i], planes[2*i+1], want, kvheads, dim)
-		}
-		if c.Bytes() != 2*3*16*kvheads*dim*2*34/32 {
-			t.Errorf("the cache has %d bytes", c.Bytes())
-		}
-	})
+// What a q8_0 or fp8 cache holds of keys, as rotated, and of values has the bits of
+// quant.Encode, also for a block of zeros, for one whose largest value lies above the
+// last fp8 code of its exponent, and for values of all magnitudes.
+func TestAppendExactly(t *testing.T) {
+	for _, typ := range []quant.Type{quant.Q8_0, quant.FP8} {
+		t.Run(typ.String(), func(t *testing.T) {
+			inBothOrders(t, func(t *testing.T) { appendExactly(t, typ) })
+		})
+	}
 }
 
-// checkCodes compares what the cache's blocks 2 and 0 hold.
-func checkCodes(t *testing.T, b *Backend, codesAt, scalesAt cudrv.Ptr, want []float32, kvheads, dim int) {
+func appendExactly(t *testing.T, typ quant.Type) {
+	const rows, kvheads, dim = 18, 3, 96
+	b := newBackend(t)
+	b.cacheType = typ
+	c, err := b.NewCache(model.CacheShape{Layers: 2, Blocks: 3, KVHeads: kvheads, HeadDim: dim})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := b.NewRope([]float64{1, 0.1, 0.01}, model.Halves)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(23, 24))
+	q, k, v := newTensor(t, b, dim), newTensor(t, b, kvheads*dim), newTensor(t, b, kvheads*dim)
+	values := random(rng, rows*kvheads*dim)
+	clear(values[:32])
+	values[40] = 7.9
+	for i := range values[64:96] {
+		values[64+i] *= float32(math.Ldexp(1, -i))
+	}
+	b.Begin(model.Batch{{Tokens: make([]int32, rows), Blocks: []int32{2, 0}}})
+	put(t, b, q.buf.ptr, random(rng, rows*dim))
+	put(t, b, k.buf.ptr, random(rng, rows*kvheads*dim))
+	put(t, b, v.buf.ptr, values)
+	b.Append(c, 1, q, k, v, model.Rotation{Rope: r})
+	keys := get(t, b, k.buf.ptr, rows*kvheads*dim)
+	planes := c.(*cache).layer(1)
+	for i, want := range [][]float32{keys, values} {
+		checkCodes(t, b, typ, planes[2*i], planes[2*i+1], want, kvheads, dim)
+	}
+	if c.Bytes() != int64(2*3*16*kvheads*dim*2*typ.BlockBytes()/32) {
+		t.Errorf("the cache has %d bytes", c.Bytes())
+	}
+}
+
+// checkCodes compares what the cache's blocks 2 and 0 hold. A block of quant.Encode is
+// codes and a scale, in q8_0 the scale first.
+func checkCodes(t *testing.T, b *Backend, typ quant.Type, codesAt, scalesAt cudrv.Ptr, want []float32, kvheads, dim int) {
 	t.Helper()
+	size := typ.BlockBytes() - 32 // of a scale
 	all := codes(t, b, codesAt, 3*16*kvheads*dim)
-	scales := make([]byte, 3*16*kvheads*dim/32*2)
+	scales := make([]byte, 3*16*kvheads*dim/32*size)
 	if err := b.device.Do(func() error { return cudrv.Download(scales, scalesAt) }); err != nil {
 		t.Fatal(err)
 	}
-	block := make([]byte, 34)
+	block := make([]byte, typ.BlockBytes())
 	for i := 0; i < len(want); i += 32 {
-		if err := quant.Encode(quant.Q8_0, block, want[i:i+32]); err != nil {
+		if err := quant.Encode(typ, block, want[i:i+32]); err != nil {
 			t.Fatal(err)
+		}
+		scale, code := block[:size], block[size:]
+		if typ == quant.FP8 {
+			code, scale = block[:32], block[32:]
 		}
 		position, head, part := i/(kvheads*dim), i/dim%kvheads, i%dim
 		row := ([]int{2, 0}[position/16]*kvheads+head)*16 + position%16
 		at := row*dim + part
-		for j, code := range all[at : at+32] {
-			if code != int8(block[2+j]) {
-				t.Fatalf("position %d, head %d, value %d: code %d, want %d", position, head, part+j, code, int8(block[2+j]))
+		for j, c := range all[at : at+32] {
+			if c != int8(code[j]) {
+				t.Fatalf("position %d, head %d, value %d: code %d, want %d", position, head, part+j, c, int8(code[j]))
 			}
 		}
-		if at /= 32; !slices.Equal(scales[2*at:2*at+2], block[:2]) {
+		if at /= 32; !slices.Equal(scales[size*at:size*(at+1)], scale) {
 			t.Fatalf("position %d, head %d, value %d: another scale", position, head, part)
 		}
 	}

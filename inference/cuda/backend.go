@@ -67,7 +67,8 @@ var _ model.Ops = (*Backend)(nil)
 // fixedKernels are those that do not depend on a weight's format.
 var fixedKernels = []string{
 	"norm_rows", "add_norm_rows", "activate_rows", "pool_rows", "rest_rows", "add_rows",
-	"append_f16", "attend_f16_4", "attend_f16_8", "attend_f16_16", "append_q8_0", "attend_q8_0_4", "attend_q8_0_8", "attend_q8_0_16", "attend_join",
+	"append_f16", "attend_f16_4", "attend_f16_8", "attend_f16_16", "append_q8_0", "attend_q8_0_4", "attend_q8_0_8", "attend_q8_0_16",
+	"append_fp8", "attend_fp8_4", "attend_fp8_8", "attend_fp8_16", "attend_join",
 	"best_logits", "join_sums",
 }
 

@@ -12,8 +12,8 @@ import (
 )
 
 // cache is a paged KV cache: keys, then values, a block of one layer and head holding
-// BlockTokens positions that follow each other. In q8_0 the codes of keys are followed
-// by their scales, and those of values likewise.
+// BlockTokens positions that follow each other. In q8_0 and fp8 the codes of keys are
+// followed by their scales, and those of values likewise.
 type cache struct {
 	shape  model.CacheShape
 	format *cacheFormat
@@ -36,6 +36,7 @@ type cacheFormat struct {
 var cacheFormats = map[quant.Type]*cacheFormat{
 	quant.F16:  {name: "f16", block: 1, planes: []int{2}},
 	quant.Q8_0: {name: "q8_0", block: 32, planes: []int{32, 2}},
+	quant.FP8:  {name: "fp8", block: 32, planes: []int{32, 1}},
 }
 
 // textCache is what encoders keep the texts of a step in.

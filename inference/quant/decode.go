@@ -29,6 +29,8 @@ func blockDecoder(t Type) func(dst []float32, src []byte) {
 		return func(dst []float32, src []byte) { dst[0] = F16ToF32(u16(src)) }
 	case BF16:
 		return func(dst []float32, src []byte) { dst[0] = BF16ToF32(u16(src)) }
+	case FP8:
+		return decodeFP8
 	case Q4_0:
 		return decodeQ4_0
 	case Q4_1:

@@ -36,6 +36,8 @@ func blockEncoder(t Type) func(dst []byte, src []float32) {
 		return func(dst []byte, src []float32) { put16(dst, F32ToF16(src[0])) }
 	case BF16:
 		return func(dst []byte, src []float32) { put16(dst, F32ToBF16(src[0])) }
+	case FP8:
+		return encodeFP8
 	case Q4_0:
 		return encodeQ4_0
 	case Q4_1:

@@ -29,6 +29,8 @@ const (
 	Q5_K Type = 13
 	Q6_K Type = 14
 	BF16 Type = 30
+	// FP8 is for KV caches only: ggml has no such type, so it is a number of ragd's own.
+	FP8 Type = 1 << 16
 )
 
 var (
@@ -69,6 +71,8 @@ func (t Type) layout() (layout, bool) {
 		return layout{"Q5_K", 256, 176}, true
 	case Q6_K:
 		return layout{"Q6_K", 256, 210}, true
+	case FP8:
+		return layout{"FP8", fp8Codes, fp8Codes + 1}, true
 	}
 	return layout{}, false
 }
@@ -100,7 +104,7 @@ func (t Type) BlockBytes() int {
 }
 
 // ValueBytes is the number of bytes a value takes, its share of the scales included: 2
-// for F16, 34/32 for Q8_0; 0 for an unknown type.
+// for F16, 34/32 for Q8_0, 33/32 for FP8; 0 for an unknown type.
 func (t Type) ValueBytes() float64 {
 	l, ok := t.layout()
 	if !ok {

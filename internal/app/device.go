@@ -74,8 +74,11 @@ func (a *App) offloadSlots(ops model.Ops) int {
 
 // CacheType is how the settings have keys and values kept, on every backend.
 func CacheType(i config.Inference) quant.Type {
-	if i.KVCacheType == config.CacheQ8 {
+	switch i.KVCacheType {
+	case config.CacheQ8:
 		return quant.Q8_0
+	case config.CacheFP8:
+		return quant.FP8
 	}
 	return quant.F16
 }

@@ -77,8 +77,8 @@ type Inference struct {
 	// KVCacheTokens is how many tokens of KV cache are reserved at start, for
 	// all running answers together.
 	KVCacheTokens int `koanf:"kv_cache_tokens"`
-	// KVCacheType is what keys and values are kept as: CacheF16, or CacheQ8 in 17/32 of
-	// its memory.
+	// KVCacheType is what keys and values are kept as: CacheF16, CacheQ8 in 17/32 of its
+	// memory or, on devices, CacheFP8 in 33/64.
 	KVCacheType string `koanf:"kv_cache_type"`
 	// KVOffloadTokens is how many tokens of prefixes that had to leave a device's cache
 	// are kept in pinned host memory; 0 for none. The CPU has no use for it.
@@ -229,7 +229,7 @@ func (c Config) Validate() error {
 	}{
 		{"retrieve.fusion", c.Retrieve.Fusion, []string{"convex", "rank"}},
 		{"retrieve.rewrite", c.Retrieve.Rewrite, []string{"auto", "model", "words", "off"}},
-		{"inference.kv_cache_type", c.Inference.KVCacheType, []string{CacheF16, CacheQ8}},
+		{"inference.kv_cache_type", c.Inference.KVCacheType, []string{CacheF16, CacheQ8, CacheFP8}},
 		{"rerank.scorer", c.Rerank.Scorer, []string{ScoreSentence, ScoreLate, ScoreCross, ScoreNone}},
 		{"ingest.sentences", c.Ingest.Sentences, []string{"apart", "off"}},
 		{"telemetry.log_level", c.Telemetry.LogLevel, []string{"debug", "info", "warn", "error"}},

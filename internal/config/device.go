@@ -17,6 +17,7 @@ const (
 const (
 	CacheF16 = "f16"
 	CacheQ8  = "q8_0"
+	CacheFP8 = "fp8"
 )
 
 // The values of Inference.DeviceLayers beside a number.

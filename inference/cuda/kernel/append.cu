@@ -54,4 +54,5 @@ template <class C> static __device__ __forceinline__ void append(float *q, float
 	EXPORT(name)
 
 APPEND(append_f16, HalfRows, HALF)
-APPEND(append_q8_0, ByteRows, BYTE)
+APPEND(append_q8_0, CodedRows<ByteRows>, BYTE)
+APPEND(append_fp8, CodedRows<Fp8Rows>, FP8)

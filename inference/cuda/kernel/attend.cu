@@ -188,9 +188,12 @@ template <int TILE, class C> static __device__ __forceinline__ void attend(float
 ATTEND(4, f16, HalfRows, HALF)
 ATTEND(8, f16, HalfRows, HALF)
 ATTEND(16, f16, HalfRows, HALF)
-ATTEND(4, q8_0, ByteRows, BYTE)
-ATTEND(8, q8_0, ByteRows, BYTE)
-ATTEND(16, q8_0, ByteRows, BYTE)
+ATTEND(4, q8_0, CodedRows<ByteRows>, BYTE)
+ATTEND(8, q8_0, CodedRows<ByteRows>, BYTE)
+ATTEND(16, q8_0, CodedRows<ByteRows>, BYTE)
+ATTEND(4, fp8, CodedRows<Fp8Rows>, FP8)
+ATTEND(8, fp8, CodedRows<Fp8Rows>, FP8)
+ATTEND(16, fp8, CodedRows<Fp8Rows>, FP8)
 
 // attend_join adds the sections of a row (x) and head (y) in order. ends holds, for
 // every row, the position after the last one it sees.
