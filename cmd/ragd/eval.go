@@ -35,6 +35,7 @@ type evalFlags struct {
 	chunks    []string
 	budgets   []int
 	counted   string
+	noText    bool
 	out       string
 	compare   bool
 }
@@ -67,6 +68,7 @@ func newEval(o *options) *cobra.Command {
 	fl.IntVar(&f.cut, "passage-tokens", 512, "cut passages here for the embedding model")
 	fl.StringVar(&f.strangers, "strangers", "", "a set whose questions these documents do not answer: weigh the bounds on evidence, or, with --answers, ask them too")
 	fl.IntSliceVar(&f.grow, "grow", nil, "instead of measuring quality, grow the documents to these numbers of chunks and time the searches")
+	fl.BoolVar(&f.noText, "no-text-search", false, "with --grow, leave out the comparison with PostgreSQL's ts_rank_cd")
 	fl.IntVar(&f.answers, "answers", 0, "instead of searching alone, answer this many questions with the answer model")
 	fl.StringVar(&f.mode, "answer-mode", answer.ModeAuto, "how: auto, generate or extract")
 	fl.StringSliceVar(&f.chunks, "chunks", nil, "measure how much of the answers a budget holds when long documents are cut into chunks of these tokens, such as 256/64 with an overlap: Chroma's set, the articles of SQuAD files, or a folder of documents, which are asked for by their headings")
@@ -196,7 +198,7 @@ func (f evalFlags) plan(ctx context.Context, dir string, cfg config.Config) (mea
 		}
 	}
 	return func(ctx context.Context, p eval.Parts, progress func(string, int, int)) (*eval.Result, error) {
-		return f.measure(ctx, set, foreign, p, eval.Config{Pipelines: f.pipelines, PassageTokens: f.cut, AnswerMode: f.mode, Progress: progress})
+		return f.measure(ctx, set, foreign, p, eval.Config{Pipelines: f.pipelines, PassageTokens: f.cut, NoTextSearch: f.noText, AnswerMode: f.mode, Progress: progress})
 	}, nil
 }
 

@@ -34,6 +34,9 @@ func printGrowth(w io.Writer, list []eval.Growth) {
 	for _, g := range list {
 		t.row(fmt.Sprint(g.Chunks), "BM25 lists", tenths(float64(g.Index.Disk)/1e6), fmt.Sprintf("%.2f", g.Index.IngestMS),
 			tenths(float64(g.Index.Bytes)/1e6), fmt.Sprint(g.Index.Segments), fmt.Sprintf("%.2f", g.PutMS))
+		if g.TextSearch == nil {
+			continue
+		}
 		t.row(fmt.Sprint(g.Chunks), eval.TextSearch+", GIN", tenths(float64(g.TextSearch.Disk)/1e6), fmt.Sprintf("%.2f", g.TextSearch.IngestMS), "", "", "")
 	}
 	t.print()

@@ -40,7 +40,7 @@ type Growth struct {
 	PutMS float64 `json:"put_ms"`
 	// Index describes the lexical index, TextSearch that of ts_rank_cd.
 	Index      IndexSize    `json:"index"`
-	TextSearch TextIndex    `json:"text_search"`
+	TextSearch *TextIndex   `json:"text_search,omitempty"`
 	Rows       []Percentile `json:"rows"`
 	// Recall is the share of the ten nearest chunks, found by comparing all, that the
 	// dense side finds, over the timed questions; nil where it was not run.
@@ -116,8 +116,10 @@ func Grow(ctx context.Context, set *Set, p Parts, cfg Config, n int) (*Growth, e
 			return nil, fmt.Errorf("%d chunks, recall of the dense side: %w", n, err)
 		}
 	}
-	if err := g.compare(ctx, out); err != nil {
-		return nil, fmt.Errorf("%d chunks, %s: %w", n, TextSearch, err)
+	if !cfg.NoTextSearch {
+		if err := g.compare(ctx, out); err != nil {
+			return nil, fmt.Errorf("%d chunks, %s: %w", n, TextSearch, err)
+		}
 	}
 	out.Filtered, err = g.filtered(ctx)
 	return out, err
@@ -129,6 +131,7 @@ func (g *grower) compare(ctx context.Context, out *Growth) error {
 	if err != nil {
 		return err
 	}
+	out.TextSearch = &TextIndex{}
 	out.TextSearch.IngestMS, err = t.fill(ctx, g.Inside.Tenant, out.Chunks, func(done int) { g.cfg.Progress("words for "+TextSearch, done, out.Chunks) })
 	if err != nil {
 		return err

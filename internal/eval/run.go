@@ -61,6 +61,9 @@ type Config struct {
 	Pipelines []string
 	// PassageTokens is where passages are cut for the embedding model.
 	PassageTokens int
+	// NoTextSearch leaves out what Grow compares the words with, ts_rank_cd: of a million
+	// chunks it takes longer than all else together.
+	NoTextSearch bool
 	// AnswerMode is how Answer has its questions answered.
 	AnswerMode string
 	// Progress is told how far the ingest and the questions are; may be nil.

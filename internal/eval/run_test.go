@@ -210,6 +210,9 @@ func TestGrow(t *testing.T) {
 		if last := g.Rows[len(pipelines)]; last.Pipeline != eval.TextSearch || g.TextSearch.Disk <= 0 || g.TextSearch.IngestMS <= 0 {
 			t.Errorf("%+v, %+v", last, g.TextSearch)
 		}
+		if dense := slices.Contains(pipelines, eval.Dense); dense != (g.Recall != nil) || dense && *g.Recall != 1 {
+			t.Errorf("recall %v of a search that compares all", g.Recall)
+		}
 		matching := map[string]int64{"50 %": 300, "1 %": 10, "0.01 %": 10, "1 chunk": 1}
 		for _, f := range g.Filtered {
 			if f.Matching != matching[f.Keeps] || !f.Exact || !strings.Contains(f.Plan, "Scan") {
@@ -221,7 +224,7 @@ func TestGrow(t *testing.T) {
 			t.Errorf("%d filters were tried, not %v", len(g.Filtered), matching)
 		}
 		for _, r := range g.Rows {
-			if r.P50 <= 0 || r.P95 < r.P50 {
+			if r.P50 <= 0 || r.P95 < r.P50 || r.Questions != 200 {
 				t.Errorf("%+v", r)
 			}
 		}
