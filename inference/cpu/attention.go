@@ -1,13 +1,10 @@
 package cpu
 
-import (
-	"ragd/inference/cpu/kernel"
-	"ragd/inference/model"
-)
+import "ragd/inference/model"
 
 // attentionTask is attention over the spans of a step. An item is a tile of
 // queries of one span and one key/value head: the queries of the heads that share
-// it, at some consecutive positions. Chunks of keys are visited in the order of
+// it, at some consecutive positions. Blocks of keys are visited in the order of
 // their positions and keep a running softmax (FlashAttention, arXiv 2205.14135),
 // in sections that end at fixed positions and are then joined in order: a row's
 // result depends on nothing but the row and what it sees, and when queries are
@@ -18,11 +15,12 @@ type attentionTask struct {
 	a      model.Attention
 	group  int // query heads to a key/value head
 	tall   int // positions in a tile
+	kv     *kv
 	items  int
 
-	cache  *cache
-	layer  int
-	causal bool // else every row sees its whole span
+	// Causal attention reads a paged cache; packed texts read their own rows.
+	cache *cache
+	layer int
 
 	split    bool // an item is one section of a tile
 	partials partials
@@ -30,13 +28,13 @@ type attentionTask struct {
 }
 
 // attendRows is about how many query rows a tile has: queries, accumulators and
-// a chunk of keys and values then lie in the first-level cache.
+// a block of keys and values then lie in the first-level cache.
 const attendRows = 48
 
 // Attend sets dst to causal attention of q over the cache.
 func (b *Backend) Attend(dst, q model.Tensor, c model.Cache, layer int, a model.Attention) {
 	t := &b.attention
-	t.cache, t.layer, t.causal = c.(*cache), layer, true
+	t.cache, t.layer, t.kv = c.(*cache), layer, &c.(*cache).kv
 	b.attend(dst.(*tensor), q.(*tensor), a)
 }
 
@@ -110,23 +108,19 @@ func (t *attentionTask) write(p *partial, s *span, head, lo, hi int) {
 	}
 }
 
-// chunkTokens is the number of positions in a step of the running softmax. Chunks
-// begin at its multiples.
-const chunkTokens = kernel.AttendBlocks * model.BlockTokens
-
 // section attends the rows [lo,hi) to one section of the positions.
 func (t *attentionTask) section(w *workspace, p *partial, s *span, head, section, lo, hi int) {
 	from, _ := t.sees(s, lo)
 	_, to := t.sees(s, hi-1)
-	from = max(from-from%chunkTokens, section*sectionTokens)
-	for base := from; base < min(to, (section+1)*sectionTokens); base += chunkTokens {
-		t.chunk(w, p, s, head, base, lo, hi)
+	from = max(from-from%model.BlockTokens, section*sectionTokens)
+	for base := from; base < min(to, (section+1)*sectionTokens); base += model.BlockTokens {
+		t.block(w, p, s, head, base, lo, hi)
 	}
 }
 
 // sees is the range of positions that row r of a span attends to.
 func (t *attentionTask) sees(s *span, r int) (from, to int) {
-	if !t.causal {
+	if t.cache == nil {
 		return 0, s.rows
 	}
 	pos := s.start + r
@@ -136,15 +130,13 @@ func (t *attentionTask) sees(s *span, r int) (from, to int) {
 	return from, pos + 1
 }
 
-// chunk attends the rows [lo,hi) to the chunk at position base, rows that see the
+// block attends the rows [lo,hi) to the block at position base, rows that see the
 // same part of it together.
-func (t *attentionTask) chunk(w *workspace, p *partial, s *span, head, base, lo, hi int) {
-	c := chunk{kv: &t.cache.kv, at: t.cache.offset(t.layer, 0, head), blocks: s.blocks[base/model.BlockTokens:]}
-	if c.kv.k8 != nil || t.a.SoftCap > 0 {
-		from, _ := t.seesOf(s, lo, base)
-		if _, to := t.seesOf(s, hi-1, base); from < to {
-			c = c.widen(w, t.b.set, t.a.HeadDim, from-base, to-base)
-		}
+func (t *attentionTask) block(w *workspace, p *partial, s *span, head, base, lo, hi int) {
+	m, at := t.kv, t.offset(s, head, base)
+	if m.k8 != nil {
+		t.widen(w, s, at, base, lo, hi)
+		m, at = &w.wide, 0
 	}
 	for r := lo; r < hi; {
 		from, to := t.seesOf(s, r, base)
@@ -156,55 +148,47 @@ func (t *attentionTask) chunk(w *workspace, p *partial, s *span, head, base, lo,
 			next++
 		}
 		if from < to {
-			t.step(w, p, c, r-lo, next-lo, from-base, to-base)
+			t.step(w, p, m, r-lo, next-lo, at+(from-base)*m.stride, to-from)
 		}
 		r = next
 	}
 }
 
-// seesOf is what row r sees of the chunk at base.
-func (t *attentionTask) seesOf(s *span, r, base int) (from, to int) {
-	from, to = t.sees(s, r)
-	return max(from, base), min(to, base+chunkTokens)
+// widen puts what rows [lo,hi) see of the q8_0 block at an offset into the thread's
+// scratch, which stays in the first-level cache: once for all rows of the tile, all heads
+// of a group among them, and exactly, so that nothing depends on who shares it.
+func (t *attentionTask) widen(w *workspace, s *span, at, base, lo, hi int) {
+	from, _ := t.seesOf(s, lo, base)
+	if _, to := t.seesOf(s, hi-1, base); from < to {
+		w.wide.widen(t.b.set, t.kv, at, from-base, to-base)
+	}
 }
 
-// step runs the kernel for rows [lo,hi) of the tile over positions [from,to) of c.
-func (t *attentionTask) step(w *workspace, p *partial, c chunk, lo, hi, from, to int) {
+// seesOf is what row r sees of the block at base.
+func (t *attentionTask) seesOf(s *span, r, base int) (from, to int) {
+	from, to = t.sees(s, r)
+	return max(from, base), min(to, base+model.BlockTokens)
+}
+
+// offset is where the block at position base begins in the keys and values.
+func (t *attentionTask) offset(s *span, head, base int) int {
+	if t.cache == nil {
+		return (s.first+base)*t.kv.stride + head*t.a.HeadDim
+	}
+	return t.cache.offset(t.layer, s.blocks[base/model.BlockTokens], head)
+}
+
+// step runs the kernel for rows [lo,hi) of the tile over n rows of m.
+func (t *attentionTask) step(w *workspace, p *partial, m *kv, lo, hi, at, n int) {
 	lo, hi = lo*t.group, hi*t.group
 	dim := t.a.HeadDim
 	st, acc, q := p.states[lo:hi], p.acc[lo*dim:hi*dim], w.query[lo*dim:hi*dim]
-	if t.a.SoftCap > 0 {
-		t.capped(st, acc, q, c, from, to)
-		return
+	switch {
+	case t.a.SoftCap > 0:
+		t.capped(st, acc, q, m, at, n)
+	case m.k32 != nil:
+		t.b.set.AttendTileF32(st, acc, q, m.k32[at:], m.v32[at:], n, m.stride, t.a.Scale)
+	default:
+		t.b.set.AttendTile(st, acc, q, m.k16[at:], m.v16[at:], n, m.stride, t.a.Scale)
 	}
-	skip := from / model.BlockTokens
-	blocks, m := c.blocks[skip:], c.kv
-	from, to = from-skip*model.BlockTokens, to-skip*model.BlockTokens
-	if m.k32 != nil {
-		t.b.set.AttendTileF32(st, acc, q, m.k32[c.at:], m.v32[c.at:], blocks, from, to, t.a.Scale)
-		return
-	}
-	t.b.set.AttendTile(st, acc, q, m.k16[c.at:], m.v16[c.at:], blocks, from, to, t.a.Scale)
-}
-
-// chunk is where the keys and values of a chunk lie: the head's block 0 begins at at.
-type chunk struct {
-	kv     *kv
-	at     int
-	blocks []int32
-}
-
-// scratchBlocks numbers the blocks of a chunk that was widened.
-var scratchBlocks = []int32{0, 1, 2, 3}
-
-// widen puts the blocks that hold positions [from,to) into the thread's scratch, in
-// float32: once for all rows of the tile, all heads of a group among them, and
-// exactly, so that nothing depends on who shares it.
-func (c chunk) widen(w *workspace, set *kernel.Set, dim, from, to int) chunk {
-	size := model.BlockTokens * dim
-	w.wide.k32, w.wide.v32 = grow(w.wide.k32, kernel.AttendBlocks*size), grow(w.wide.v32, kernel.AttendBlocks*size)
-	for b := from / model.BlockTokens; b < ceil(to, model.BlockTokens); b++ {
-		w.wide.widen(set, c.kv, b*size, c.at+int(c.blocks[b])*size, size)
-	}
-	return chunk{kv: &w.wide, blocks: scratchBlocks}
 }

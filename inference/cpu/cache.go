@@ -15,8 +15,7 @@ import (
 // and in a block its BlockTokens keys: a sequence that got its blocks in a row is
 // one run of memory, which the processor fetches ahead. Values lie the same way in
 // their own half; in q8_0 the codes of keys are followed by their scales, and those of
-// values likewise. A block's keys have the positions of one dimension side by side,
-// its values the dimensions of one position: see kernel.Set.AttendTile.
+// values likewise.
 type cache struct {
 	shape  model.CacheShape
 	memory []byte
@@ -30,6 +29,7 @@ type kv struct {
 	k32, v32 []float32
 	k8, v8   []int8
 	kd, vd   []uint16
+	stride   int // elements from one position to the next
 }
 
 // NewCache reserves the whole cache in one allocation of anonymous memory, with its
@@ -51,7 +51,7 @@ func (b *Backend) NewCache(s model.CacheShape) (model.Cache, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%w: KV cache of %d MiB: %w", ErrLoad, 2*half>>20, err), release(memory))
 	}
-	c := &cache{shape: s, memory: memory}
+	c := &cache{shape: s, memory: memory, kv: kv{stride: s.HeadDim}}
 	c.kv.lay(b.cacheType, memory[:half], memory[half:])
 	b.caches = append(b.caches, c)
 	return c, nil
@@ -91,52 +91,33 @@ func (c *cache) offset(layer int, block int32, head int) int {
 	return ((layer*c.shape.KVHeads+head)*c.shape.Blocks + int(block)) * model.BlockTokens * c.shape.HeadDim
 }
 
-// put stores the key and value of a head at place j of the block at an offset. The key
-// is converted where the value comes to lie, and goes to its column from there.
-func (m *kv) put(set *kernel.Set, block, j int, k, v []float32) {
-	dim := len(k)
-	lo, hi := block+j*dim, block+(j+1)*dim
-	switch {
+// put stores keys and values of one position: those of a head, or of all.
+func (m *kv) put(set *kernel.Set, at int, k, v []float32) {
+	switch n := len(k); {
 	case m.k8 != nil:
-		codes, scales := m.v8[lo:hi], m.vd[lo/kernel.BlockCols:hi/kernel.BlockCols]
-		set.ToQ8(codes, scales, k)
-		column(m.k8[block+j:], codes)
-		column(m.kd[block/kernel.BlockCols+j:], scales)
-		set.ToQ8(codes, scales, v)
+		d, blocks := at/kernel.BlockCols, n/kernel.BlockCols
+		set.ToQ8(m.k8[at:at+n], m.kd[d:d+blocks], k)
+		set.ToQ8(m.v8[at:at+n], m.vd[d:d+blocks], v)
 	case m.k32 != nil:
-		column(m.k32[block+j:], k)
-		copy(m.v32[lo:hi], v)
+		copy(m.k32[at:], k)
+		copy(m.v32[at:], v)
 	default:
-		row := m.v16[lo:hi]
-		set.ToF16(row, k)
-		column(m.k16[block+j:], row)
-		set.ToF16(row, v)
+		set.ToF16(m.k16[at:at+n], k)
+		set.ToF16(m.v16[at:at+n], v)
 	}
 }
 
-// column writes x down a column of a block of keys.
-func column[T any](dst, x []T) {
-	for i, v := range x {
-		dst[i*model.BlockTokens] = v
-	}
-}
-
-// widen sets the block of size elements at dst in m, which is float32, to the one at an
-// offset in src.
-func (m *kv) widen(set *kernel.Set, src *kv, dst, at, size int) {
-	k, v := m.k32[dst:dst+size], m.v32[dst:dst+size]
-	switch {
-	case src.k8 != nil:
-		d, e := at/kernel.BlockCols, (at+size)/kernel.BlockCols
-		set.FromQ8Keys(k, src.k8[at:at+size], src.kd[d:e])
-		set.FromQ8(v, src.v8[at:at+size], src.vd[d:e])
-	case src.k32 != nil:
-		copy(k, src.k32[at:at+size])
-		copy(v, src.v32[at:at+size])
-	default:
-		set.FromF16(k, src.k16[at:at+size])
-		set.FromF16(v, src.v16[at:at+size])
-	}
+// widen sets the rows [from,to) of m, which is float32, to those of a block of src that
+// begins at an offset in it.
+func (m *kv) widen(set *kernel.Set, src *kv, at, from, to int) {
+	dim := src.stride
+	m.stride = dim
+	m.k32, m.v32 = grow(m.k32, model.BlockTokens*dim), grow(m.v32, model.BlockTokens*dim)
+	lo, hi := at+from*dim, at+to*dim
+	d := src.kd[lo/kernel.BlockCols : hi/kernel.BlockCols]
+	set.FromQ8(m.k32[from*dim:to*dim], src.k8[lo:hi], d)
+	d = src.vd[lo/kernel.BlockCols : hi/kernel.BlockCols]
+	set.FromQ8(m.v32[from*dim:to*dim], src.v8[lo:hi], d)
 }
 
 // appendRows rotates queries and keys and writes keys and values into the cache.
@@ -147,15 +128,11 @@ type appendRows struct {
 	rotation model.Rotation
 }
 
-// appendChunk is how many rows a thread appends: those of a block, mostly, because the
-// keys of two positions of a block share cache lines.
-const appendChunk = model.BlockTokens
-
 // Append rotates q and k, and writes k and v at the step's positions.
 func (b *Backend) Append(c model.Cache, layer int, q, k, v model.Tensor, r model.Rotation) {
 	r.Rope.(*rope).fill(&b.step)
 	b.ops.append = appendRows{c.(*cache), layer, q.(*tensor), k.(*tensor), v.(*tensor), r}
-	b.eachRows(&b.ops.append, len(b.step.tokens), appendChunk)
+	b.eachRow(&b.ops.append, len(b.step.tokens))
 }
 
 func (o *appendRows) row(b *Backend, r int) {
@@ -170,7 +147,8 @@ func (o *appendRows) row(b *Backend, r int) {
 	for h := range o.cache.shape.KVHeads {
 		head := k[h*dim : (h+1)*dim]
 		b.prepareHead(head, &o.rotation.KNorm, turn, r)
-		o.cache.kv.put(b.set, o.cache.offset(o.layer, block, h), pos%model.BlockTokens, head, v[h*dim:(h+1)*dim])
+		at := o.cache.offset(o.layer, block, h) + pos%model.BlockTokens*dim
+		o.cache.kv.put(b.set, at, head, v[h*dim:(h+1)*dim])
 	}
 }
 

@@ -32,56 +32,34 @@ func (o *embedTextRows) row(b *Backend, r int) {
 	b.normalise(x, x, &o.e.Norm)
 }
 
-// packedKV is the keys and values of packed texts, laid out as in a cache in which
-// every text begins a block.
+// packedKV is the keys and values of packed texts in half precision.
 type packedKV struct {
-	cache  cache
-	blocks []int32 // the numbers from 0
-}
-
-// take is the next blocks for n rows, after those of the other texts of the step.
-func (p *packedKV) take(n int) []int32 {
-	first := p.cache.shape.Blocks
-	p.cache.shape.Blocks += ceil(n, model.BlockTokens)
-	for i := len(p.blocks); i < p.cache.shape.Blocks; i++ {
-		p.blocks = append(p.blocks, int32(i))
-	}
-	return p.blocks[first:p.cache.shape.Blocks]
-}
-
-// size makes room for one layer of heads.
-func (p *packedKV) size(heads, dim int, wide bool) {
-	s := &p.cache.shape
-	s.KVHeads, s.HeadDim = heads, dim
-	n, kv := s.Blocks*model.BlockTokens*heads*dim, &p.cache.kv
-	if wide {
-		kv.k32, kv.v32 = grow(kv.k32, n), grow(kv.v32, n)
-		return
-	}
-	kv.k16, kv.v16 = grow(kv.k16, n), grow(kv.v16, n)
+	kv   kv
+	k, v []uint16
 }
 
 // AttendTexts sets dst to attention in which every row sees its whole text.
 func (b *Backend) AttendTexts(dst, q, k, v model.Tensor, a model.Attention) {
-	b.texts.size(a.KVHeads, a.HeadDim, b.float32)
-	b.ops.pack = packRows{k.(*tensor), v.(*tensor)}
-	b.eachRows(&b.ops.pack, len(b.step.tokens), appendChunk)
+	keys, vals := k.(*tensor), v.(*tensor)
+	p := &b.texts
+	if b.float32 {
+		p.kv = kv{k32: keys.data, v32: vals.data, stride: keys.width}
+	} else {
+		p.k, p.v = grow(p.k, len(keys.data)), grow(p.v, len(vals.data))
+		p.kv = kv{k16: p.k, v16: p.v, stride: keys.width}
+		b.ops.half = halfRows{keys, vals}
+		b.eachRow(&b.ops.half, len(b.step.tokens))
+	}
 	t := &b.attention
-	t.cache, t.layer, t.causal = &b.texts.cache, 0, false
+	t.cache, t.kv = nil, &p.kv
 	b.attend(dst.(*tensor), q.(*tensor), a)
 }
 
-// packRows puts keys and values where attention reads them.
-type packRows struct{ k, v *tensor }
+// halfRows narrows keys and values to half precision.
+type halfRows struct{ k, v *tensor }
 
-func (o *packRows) row(b *Backend, r int) {
-	c, pos := &b.texts.cache, int(b.step.positions[r])
-	block, dim := b.step.spans[b.step.spanOf[r]].blocks[pos/model.BlockTokens], c.shape.HeadDim
-	k, v := o.k.row(r), o.v.row(r)
-	for h := range c.shape.KVHeads {
-		lo, hi := h*dim, (h+1)*dim
-		c.kv.put(b.set, c.offset(0, block, h), pos%model.BlockTokens, k[lo:hi], v[lo:hi])
-	}
+func (o *halfRows) row(b *Backend, r int) {
+	b.texts.kv.put(b.set, r*o.k.width, o.k.row(r), o.v.row(r))
 }
 
 // ResidualNorm is x = n(x + W·in + b).

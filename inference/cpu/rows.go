@@ -10,24 +10,20 @@ type rowOp interface {
 // rowTask runs an operation over rows, a few at a time: a single row is done by
 // the caller at once.
 type rowTask struct {
-	b     *Backend
-	op    rowOp
-	rows  int
-	chunk int
+	b    *Backend
+	op   rowOp
+	rows int
 }
 
 const rowChunk = 8
 
-func (b *Backend) eachRow(op rowOp, rows int) { b.eachRows(op, rows, rowChunk) }
-
-// eachRows is eachRow with the number of rows that a thread takes.
-func (b *Backend) eachRows(op rowOp, rows, chunk int) {
-	b.rowTask.op, b.rowTask.rows, b.rowTask.chunk = op, rows, chunk
-	b.run(&b.rowTask, ceil(rows, chunk))
+func (b *Backend) eachRow(op rowOp, rows int) {
+	b.rowTask.op, b.rowTask.rows = op, rows
+	b.run(&b.rowTask, ceil(rows, rowChunk))
 }
 
 func (t *rowTask) do(_, item int) {
-	for r := item * t.chunk; r < min((item+1)*t.chunk, t.rows); r++ {
+	for r := item * rowChunk; r < min((item+1)*rowChunk, t.rows); r++ {
 		t.op.row(t.b, r)
 	}
 }
@@ -42,7 +38,7 @@ type rowOps struct {
 	addNorm    addNormRows
 	layerNorm  layerNormRows
 	append     appendRows
-	pack       packRows
+	half       halfRows
 }
 
 // normalise is dst = n(x) for a norm that is there; dst may be x.

@@ -4,20 +4,19 @@ import (
 	"math"
 
 	"ragd/inference/cpu/kernel"
-	"ragd/inference/model"
 )
 
 // capped is the step with soft-capped scores, one row at a time: the kernels have
 // no cap, and no shipped model uses one.
-func (t *attentionTask) capped(st []kernel.SoftmaxState, acc, q []float32, c chunk, from, to int) {
+func (t *attentionTask) capped(st []kernel.SoftmaxState, acc, q []float32, m *kv, at, n int) {
 	dim := t.a.HeadDim
 	for i := range st {
 		row, sum := q[i*dim:(i+1)*dim], acc[i*dim:(i+1)*dim]
-		for j := from; j < to; j++ {
-			at, pos := c.at+int(c.blocks[j/model.BlockTokens])*model.BlockTokens*dim, j%model.BlockTokens
-			s := t.a.SoftCap * tanh(t.a.Scale*dotKey(row, c.kv.k32[at+pos:])/t.a.SoftCap)
+		for j := range n {
+			o := at + j*m.stride
+			s := t.a.SoftCap * tanh(t.a.Scale*m.dotKey(t.b.set, row, o)/t.a.SoftCap)
 			p := advance(t.b.set, &st[i], sum, s)
-			t.b.set.Axpy(sum, p, c.kv.v32[at+pos*dim:][:dim])
+			m.addValue(t.b.set, sum, p, o)
 		}
 	}
 }
@@ -35,13 +34,19 @@ func advance(set *kernel.Set, st *kernel.SoftmaxState, acc []float32, s float32)
 	return p
 }
 
-// dotKey is the product with a key that begins a column.
-func dotKey(q, k []float32) float32 {
-	sum := float32(0)
-	for d, x := range q {
-		sum += x * k[d*model.BlockTokens]
+func (m *kv) dotKey(set *kernel.Set, q []float32, at int) float32 {
+	if m.k32 != nil {
+		return set.Dot(q, m.k32[at:at+len(q)])
 	}
-	return sum
+	return set.DotF16(q, m.k16[at:at+len(q)])
+}
+
+func (m *kv) addValue(set *kernel.Set, acc []float32, p float32, at int) {
+	if m.v32 != nil {
+		set.Axpy(acc, p, m.v32[at:at+len(acc)])
+		return
+	}
+	set.AxpyF16(acc, p, m.v16[at:at+len(acc)])
 }
 
 func exp(x float32) float32  { return float32(math.Exp(float64(x))) }

@@ -57,18 +57,17 @@ func (b *Backend) Begin(batch model.Batch) {
 // BeginTexts opens a step over whole texts.
 func (b *Backend) BeginTexts(texts []model.Text) {
 	b.resetStep()
-	b.texts.cache.shape.Blocks = 0
 	s := &b.step
 	for i := range texts {
 		t := &texts[i]
-		s.spans = append(s.spans, span{first: len(s.tokens), rows: len(t.Tokens), blocks: b.texts.take(len(t.Tokens))})
+		s.spans = append(s.spans, span{first: len(s.tokens), rows: len(t.Tokens)})
 		s.tokens = append(s.tokens, t.Tokens...)
 		s.finer = append(s.finer, int32(len(s.tokens)-len(t.Tokens)))
 		if len(t.Tokens) > 1 {
 			s.finer = append(s.finer, int32(len(s.tokens)-1))
 		}
 		for j := range t.Tokens {
-			s.positions, s.spanOf = append(s.positions, int32(j)), append(s.spanOf, int32(i))
+			s.positions = append(s.positions, int32(j))
 			typ := int32(0)
 			if t.Second > 0 && j >= t.Second {
 				typ = 1

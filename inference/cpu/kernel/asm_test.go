@@ -17,8 +17,7 @@ var generators = []struct {
 	{"matmul", "matmul", []string{"-isa", "avx2"}},
 	{"vnni", "matmul", []string{"-isa", "vnni"}},
 	{"vnni512", "matmul", []string{"-isa", "vnni512"}},
-	{"attend", "attend", []string{"-isa", "avx2"}},
-	{"attend512", "attend", []string{"-isa", "avx512"}},
+	{"attend", "attend", nil},
 	{"vector", "vector", nil},
 }
 

@@ -4,12 +4,20 @@ package kernel
 // dimensions that are multiples of eight; the grouping changes no bit.
 
 // attendMax is how many query rows one assembly call takes.
-const attendMax = 24
+const attendMax = 16
 
-func avx2AttendTile(st []SoftmaxState, acc, q []float32, k, v []uint16, blocks []int32, from, to int, scale float32) {
+func avx2AttendBlock(st *SoftmaxState, acc, q []float32, k, v []uint16, n, stride int, scale float32) {
+	if len(q)%8 != 0 {
+		portableAttendBlock(st, acc, q, k, v, n, stride, scale)
+		return
+	}
+	avx2AttendF16x1(&st.Max, &acc[0], &q[0], &k[0], &v[0], 1, n, stride, len(q), scale)
+}
+
+func avx2AttendTile(st []SoftmaxState, acc, q []float32, k, v []uint16, n, stride int, scale float32) {
 	dim := len(q) / len(st)
 	if dim%8 != 0 {
-		portableAttendTile(st, acc, q, k, v, blocks, from, to, scale)
+		portableAttendTile(st, acc, q, k, v, n, stride, scale)
 		return
 	}
 	for i := 0; i < len(st); {
@@ -17,22 +25,22 @@ func avx2AttendTile(st []SoftmaxState, acc, q []float32, k, v []uint16, blocks [
 		s, o := &st[i].Max, i*dim
 		switch width {
 		case 1:
-			avx2AttendF16x1(s, &acc[o], &q[o], &k[0], &v[0], &blocks[0], groups, from, to, dim, scale)
+			avx2AttendF16x1(s, &acc[o], &q[o], &k[0], &v[0], groups, n, stride, dim, scale)
 		case 2:
-			avx2AttendF16x2(s, &acc[o], &q[o], &k[0], &v[0], &blocks[0], groups, from, to, dim, scale)
+			avx2AttendF16x2(s, &acc[o], &q[o], &k[0], &v[0], groups, n, stride, dim, scale)
 		case 3:
-			avx2AttendF16x3(s, &acc[o], &q[o], &k[0], &v[0], &blocks[0], groups, from, to, dim, scale)
-		case 4:
-			avx2AttendF16x4(s, &acc[o], &q[o], &k[0], &v[0], &blocks[0], groups, from, to, dim, scale)
+			avx2AttendF16x3(s, &acc[o], &q[o], &k[0], &v[0], groups, n, stride, dim, scale)
+		default:
+			avx2AttendF16x4(s, &acc[o], &q[o], &k[0], &v[0], groups, n, stride, dim, scale)
 		}
 		i += width * groups
 	}
 }
 
-func avx2AttendTileF32(st []SoftmaxState, acc, q, k, v []float32, blocks []int32, from, to int, scale float32) {
+func avx2AttendTileF32(st []SoftmaxState, acc, q, k, v []float32, n, stride int, scale float32) {
 	dim := len(q) / len(st)
 	if dim%8 != 0 {
-		portableAttendTileF32(st, acc, q, k, v, blocks, from, to, scale)
+		portableAttendTileF32(st, acc, q, k, v, n, stride, scale)
 		return
 	}
 	for i := 0; i < len(st); {
@@ -40,13 +48,13 @@ func avx2AttendTileF32(st []SoftmaxState, acc, q, k, v []float32, blocks []int32
 		s, o := &st[i].Max, i*dim
 		switch width {
 		case 1:
-			avx2AttendF32x1(s, &acc[o], &q[o], &k[0], &v[0], &blocks[0], groups, from, to, dim, scale)
+			avx2AttendF32x1(s, &acc[o], &q[o], &k[0], &v[0], groups, n, stride, dim, scale)
 		case 2:
-			avx2AttendF32x2(s, &acc[o], &q[o], &k[0], &v[0], &blocks[0], groups, from, to, dim, scale)
+			avx2AttendF32x2(s, &acc[o], &q[o], &k[0], &v[0], groups, n, stride, dim, scale)
 		case 3:
-			avx2AttendF32x3(s, &acc[o], &q[o], &k[0], &v[0], &blocks[0], groups, from, to, dim, scale)
-		case 4:
-			avx2AttendF32x4(s, &acc[o], &q[o], &k[0], &v[0], &blocks[0], groups, from, to, dim, scale)
+			avx2AttendF32x3(s, &acc[o], &q[o], &k[0], &v[0], groups, n, stride, dim, scale)
+		default:
+			avx2AttendF32x4(s, &acc[o], &q[o], &k[0], &v[0], groups, n, stride, dim, scale)
 		}
 		i += width * groups
 	}
@@ -59,12 +67,7 @@ func attendShape(left int) (width, groups int) {
 	if left <= 4 {
 		return left, 1
 	}
-	return 3, evenly(left/3, attendMax/3)
-}
-
-// evenly is how many of n a call takes if none takes more than most and all take
-// about as many.
-func evenly(n, most int) int {
-	calls := (n + most - 1) / most
-	return (n + calls - 1) / calls
+	threes, most := left/3, attendMax/3
+	calls := (threes + most - 1) / most
+	return 3, (threes + calls - 1) / calls
 }

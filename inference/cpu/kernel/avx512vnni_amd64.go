@@ -1,13 +1,12 @@
 package kernel
 
-// avx512vnni is avx2 with products by VPDPBUSD, which needs AVX-512 VNNI and VL, and
-// with products of three rows and more and attention on registers of 512 bits, reading
-// the same packed weights.
+// avx512vnni is avx2 with products by VPDPBUSD, which needs AVX-512 VNNI and VL;
+// three rows and more are multiplied on 512-bit registers, with the same packed
+// weights.
 func avx512vnni() *Set {
 	s := avx2()
 	s.Name = "avx512vnni"
 	s.MatMul = vnniMatMul
-	s.AttendTile, s.AttendTileF32 = avx512AttendTile, avx512AttendTileF32
 	return s
 }
 

@@ -58,35 +58,29 @@ func rate(b *testing.B, ops, bytes float64) {
 // rows: 3 query rows is a decode step of SmolLM2, 48 a piece of its prefill.
 func BenchmarkAttend(b *testing.B) {
 	const dim, depth, heads = 64, 2048, 3
-	var blocks []int32
-	for i := range depth / AttendKeys {
-		blocks = append(blocks, int32(i))
-	}
-	for _, set := range Sets()[1:] {
-		for _, rows := range []int{1, 3, 48} {
-			r := newRand(1)
-			k, v, q := halves(r, depth*dim*heads), halves(r, depth*dim*heads), normals(r, rows*dim)
-			st, acc := make([]SoftmaxState, rows), make([]float32, rows*dim)
-			b.Run(fmt.Sprintf("%s/F16/rows%d", set.Name, rows), func(b *testing.B) {
-				for b.Loop() {
-					for j := 0; j < len(blocks); j += AttendBlocks {
-						set.AttendTile(st, acc, q, k, v, blocks[j:], 0, attendMost, 0.125)
-					}
+	for _, rows := range []int{1, 3, 48} {
+		r, set := newRand(1), Best()
+		k, v, q := halves(r, depth*dim*heads), halves(r, depth*dim*heads), normals(r, rows*dim)
+		st, acc := make([]SoftmaxState, rows), make([]float32, rows*dim)
+		b.Run(fmt.Sprintf("F16/rows%d", rows), func(b *testing.B) {
+			for b.Loop() {
+				for j := 0; j < depth*dim*heads; j += attendRows * dim * heads {
+					set.AttendTile(st, acc, q, k[j:], v[j:], attendRows, dim*heads, 0.125)
 				}
-				rate(b, float64(4*rows*dim*depth), float64(4*dim*depth))
-			})
-			kw, vw := make([]float32, len(k)), make([]float32, len(v))
-			portableFromF16(kw, k)
-			portableFromF16(vw, v)
-			b.Run(fmt.Sprintf("%s/F32/rows%d", set.Name, rows), func(b *testing.B) {
-				for b.Loop() {
-					for j := 0; j < len(blocks); j += AttendBlocks {
-						set.AttendTileF32(st, acc, q, kw, vw, blocks[j:], 0, attendMost, 0.125)
-					}
+			}
+			rate(b, float64(4*rows*dim*depth), float64(4*dim*depth))
+		})
+		kw, vw := make([]float32, len(k)), make([]float32, len(v))
+		portableFromF16(kw, k)
+		portableFromF16(vw, v)
+		b.Run(fmt.Sprintf("F32/rows%d", rows), func(b *testing.B) {
+			for b.Loop() {
+				for j := 0; j < depth*dim*heads; j += attendRows * dim * heads {
+					set.AttendTileF32(st, acc, q, kw[j:], vw[j:], attendRows, dim*heads, 0.125)
 				}
-				rate(b, float64(4*rows*dim*depth), float64(8*dim*depth))
-			})
-		}
+			}
+			rate(b, float64(4*rows*dim*depth), float64(8*dim*depth))
+		})
 	}
 }
 

@@ -52,24 +52,20 @@ type Set struct {
 	// writes is exact.
 	ToQ8   func(q []int8, d []uint16, x []float32)
 	FromQ8 func(dst []float32, q []int8, d []uint16)
-	// FromQ8Keys is FromQ8 for a block of keys as AttendTile takes them: the scales
-	// of AttendKeys positions side by side, for every BlockCols dimensions.
-	FromQ8Keys func(dst []float32, q []int8, d []uint16)
 
-	// AttendTile is one step of attention for len(st) query rows that see the same
-	// positions [from,to) of a chunk of up to AttendBlocks blocks; from lies in its
-	// first block. Given scores s = scale·q·k_j it updates the running maximum, sum
-	// and weighted accumulator of each row (FlashAttention's recurrence, arXiv
-	// 2205.14135). k and v begin at the head's block 0 and blocks numbers those of the
-	// chunk: a block has AttendKeys positions, its keys with the positions of one
-	// dimension side by side (element d·AttendKeys + j), its values with the
-	// dimensions of one position side by side (j·dim + d). The rows of q and acc lie
-	// one after the other (head dimension = len(q)/len(st)). What lies in a chunk
-	// outside of [from,to) has no effect, and every row gets the bits that it would
-	// get alone.
-	AttendTile func(st []SoftmaxState, acc, q []float32, k, v []uint16, blocks []int32, from, to int, scale float32)
+	// AttendBlock is the inner step of attention for one query row over n (1 to
+	// 16) cached rows of one block: given scores s = scale·q·k_j it updates the
+	// running maximum, sum and weighted accumulator (FlashAttention's
+	// recurrence, arXiv 2205.14135). k and v point at the first row of the head
+	// in the block; rows are stride elements apart; len(q) is the head dimension.
+	AttendBlock func(st *SoftmaxState, acc, q []float32, k, v []uint16, n, stride int, scale float32)
+	// AttendTile is AttendBlock for len(st) query rows that see the same n
+	// cached rows: grouped heads of one position, or of several positions. The
+	// rows of q and acc lie one after the other (head dimension = len(q)/len(st)).
+	// Every row gets the bits that AttendBlock would give it alone.
+	AttendTile func(st []SoftmaxState, acc, q []float32, k, v []uint16, n, stride int, scale float32)
 	// AttendTileF32 is AttendTile over float32 keys and values.
-	AttendTileF32 func(st []SoftmaxState, acc, q, k, v []float32, blocks []int32, from, to int, scale float32)
+	AttendTileF32 func(st []SoftmaxState, acc, q, k, v []float32, n, stride int, scale float32)
 
 	// RMSNorm is dst = x / sqrt(mean(x²)+eps) · w. dst may be x.
 	RMSNorm func(dst, x, w []float32, eps float32)
@@ -103,13 +99,6 @@ type Set struct {
 // PackRows is how many weight rows are interleaved in a packed matrix; work is
 // split at multiples of it.
 const PackRows = 8
-
-// AttendKeys is how many positions a block of cached keys and values has, and
-// AttendBlocks how many blocks one step of attention takes at the most.
-const (
-	AttendKeys   = 16
-	AttendBlocks = 4
-)
 
 // SoftmaxState is the running maximum and sum of one row of attention.
 // Start with Max = -Inf, Sum = 0 and a zeroed accumulator; the result is

@@ -16,7 +16,7 @@ func Portable() *Set {
 		FromF16:       portableFromF16,
 		ToQ8:          portableToQ8,
 		FromQ8:        portableFromQ8,
-		FromQ8Keys:    portableFromQ8Keys,
+		AttendBlock:   portableAttendBlock,
 		AttendTile:    portableAttendTile,
 		AttendTileF32: portableAttendTileF32,
 		RMSNorm:       portableRMSNorm,

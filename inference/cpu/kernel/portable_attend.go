@@ -2,36 +2,17 @@ package kernel
 
 import "math"
 
-// attendMost is the largest number of positions that one attention call takes.
-const attendMost = AttendBlocks * AttendKeys
+// attendRows is the largest number of cached rows that one attention call takes.
+const attendRows = 16
 
-func portableAttendTile(st []SoftmaxState, acc, q []float32, k, v []uint16, blocks []int32, from, to int, scale float32) {
-	portableAttend(f32FromF16, st, acc, q, k, v, blocks, from, to, scale)
-}
-
-func portableAttendTileF32(st []SoftmaxState, acc, q, k, v []float32, blocks []int32, from, to int, scale float32) {
-	portableAttend(func(x float32) float32 { return x }, st, acc, q, k, v, blocks, from, to, scale)
-}
-
-func portableAttend[T any](wide func(T) float32, st []SoftmaxState, acc, q []float32, k, v []T, blocks []int32, from, to int, scale float32) {
-	dim := len(q) / len(st)
-	var s [attendMost]float32
-	for i := range st {
-		qi, ai := q[i*dim:(i+1)*dim], acc[i*dim:(i+1)*dim]
-		for j := from; j < to; j++ {
-			at, sum := int(blocks[j/AttendKeys])*AttendKeys*dim+j%AttendKeys, float32(0)
-			for d, x := range qi {
-				sum += x * wide(k[at+d*AttendKeys])
-			}
-			s[j] = scale * sum
-		}
-		portableScale(ai, st[i].update(s[from:to]))
-		for j := from; j < to; j++ {
-			at := (int(blocks[j/AttendKeys])*AttendKeys + j%AttendKeys) * dim
-			for d, x := range v[at : at+dim] {
-				ai[d] += s[j] * wide(x)
-			}
-		}
+func portableAttendBlock(st *SoftmaxState, acc, q []float32, k, v []uint16, n, stride int, scale float32) {
+	var s [attendRows]float32
+	for j := range n {
+		s[j] = scale * portableDotF16(q, k[j*stride:])
+	}
+	portableScale(acc, st.update(s[:n]))
+	for j, p := range s[:n] {
+		portableAxpyF16(acc, p, v[j*stride:])
 	}
 }
 
@@ -53,4 +34,27 @@ func (st *SoftmaxState) update(s []float32) float32 {
 	}
 	st.Max, st.Sum = top, sum
 	return shrink
+}
+
+func portableAttendTile(st []SoftmaxState, acc, q []float32, k, v []uint16, n, stride int, scale float32) {
+	dim := len(q) / len(st)
+	for i := range st {
+		lo, hi := i*dim, (i+1)*dim
+		portableAttendBlock(&st[i], acc[lo:hi], q[lo:hi], k, v, n, stride, scale)
+	}
+}
+
+func portableAttendTileF32(st []SoftmaxState, acc, q, k, v []float32, n, stride int, scale float32) {
+	dim := len(q) / len(st)
+	var s [attendRows]float32
+	for i := range st {
+		qi, ai := q[i*dim:(i+1)*dim], acc[i*dim:(i+1)*dim]
+		for j := range n {
+			s[j] = scale * portableDot(qi, k[j*stride:])
+		}
+		portableScale(ai, st[i].update(s[:n]))
+		for j, p := range s[:n] {
+			portableAxpy(ai, p, v[j*stride:])
+		}
+	}
 }

@@ -38,10 +38,3 @@ func portableFromQ8(dst []float32, q []int8, d []uint16) {
 		}
 	}
 }
-
-func portableFromQ8Keys(dst []float32, q []int8, d []uint16) {
-	for i, c := range q[:len(d)*BlockCols] {
-		at := i/(AttendKeys*BlockCols)*AttendKeys + i%AttendKeys
-		dst[i] = float32(c) * f32FromF16(d[at])
-	}
-}

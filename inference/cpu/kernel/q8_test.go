@@ -149,26 +149,3 @@ func TestQ8Lengths(t *testing.T) {
 		}
 	}
 }
-
-// TestFromQ8Keys: the block is what FromQ8 makes of each position.
-func TestFromQ8Keys(t *testing.T) {
-	r := newRand(5)
-	for _, dim := range []int{32, 64, 96} {
-		x := normals(r, AttendKeys*dim)
-		rows, parts := make([]float32, len(x)), dim/BlockCols
-		q, d := make([]int8, len(x)), make([]uint16, AttendKeys*parts)
-		portableToQ8(q, d, x)
-		portableFromQ8(rows, q, d)
-		want, codes, scales := make([]float32, len(x)), make([]int8, len(x)), make([]uint16, len(d))
-		for i := range x {
-			j, at := i/dim, i%dim
-			want[at*AttendKeys+j], codes[at*AttendKeys+j] = rows[i], q[i]
-			scales[at/BlockCols*AttendKeys+j] = d[j*parts+at/BlockCols]
-		}
-		for _, s := range Sets() {
-			got := guarded(t, make([]float32, len(x)))
-			s.FromQ8Keys(got, guarded(t, codes), guarded(t, scales))
-			same(t, fmt.Sprint(s.Name, " ", dim), got, want)
-		}
-	}
-}

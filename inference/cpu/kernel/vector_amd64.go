@@ -98,8 +98,3 @@ func avx2ToQ8(q *int8, d *uint16, x *float32, blocks int)
 //
 //go:noescape
 func avx2FromQ8(dst *float32, q *int8, d *uint16, blocks int)
-
-// avx2FromQ8Keys widens columns of 16 keys, 32 to a row of scales.
-//
-//go:noescape
-func avx2FromQ8Keys(dst *float32, q *int8, d *uint16, blocks int)

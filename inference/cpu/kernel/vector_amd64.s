@@ -1613,35 +1613,3 @@ block:
 	JNZ          block
 	VZEROUPPER
 	RET
-
-// func avx2FromQ8Keys(dst *float32, q *int8, d *uint16, blocks int)
-// Requires: AVX, AVX2, F16C
-TEXT ·avx2FromQ8Keys(SB), $0-32
-	MOVQ dst+0(FP), AX
-	MOVQ q+8(FP), CX
-	MOVQ d+16(FP), DX
-	MOVQ blocks+24(FP), BX
-
-block:
-	VCVTPH2PS (DX), Y0
-	VCVTPH2PS 16(DX), Y1
-	MOVQ      $0x00000020, SI
-
-column:
-	VPMOVSXBD (CX), Y2
-	VCVTDQ2PS Y2, Y2
-	VMULPS    Y0, Y2, Y2
-	VMOVUPS   Y2, (AX)
-	VPMOVSXBD 8(CX), Y2
-	VCVTDQ2PS Y2, Y2
-	VMULPS    Y1, Y2, Y2
-	VMOVUPS   Y2, 32(AX)
-	ADDQ      $0x40, AX
-	ADDQ      $0x10, CX
-	DECQ      SI
-	JNZ       column
-	ADDQ      $0x20, DX
-	DECQ      BX
-	JNZ       block
-	VZEROUPPER
-	RET

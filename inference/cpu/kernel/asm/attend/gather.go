@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -10,36 +8,28 @@ import (
 	"ragd/inference/cpu/kernel/asm/emit"
 )
 
-// gather is acc = acc·shrink + Σ weight·v, positions in order, for as many
-// dimensions at once as fit, and then for fewer.
+// gather is acc = acc·shrink + Σ weight·v, rows in order.
 func (t *tile) gather() {
-	acc, groups := emit.Ptr("acc"), slot(emit.Ptr("groups"))
-	first := t.local(scores)
-	LEAQ(Mem{Base: first, Index: emit.Ptr("from"), Scale: 4}, first)
-	scores, shrink := slot(first), slot(t.local(shrink))
-	row := GP64()
-	MOVQ(t.qrow, row)
-	if t.src.shift == 1 {
-		SHRQ(Imm(1), row)
-	}
-	t.vrow = slot(row)
+	acc, groups := emit.Ptr("acc"), emit.Ptr("groups")
+	scores, shrink := local(t.scores), local(t.shrink)
 	Label("gather")
-	n, offset := slot(emit.Ptr("dim")), GP64()
-	XORQ(offset, offset)
-	for wide := t.wide; wide > 0; wide /= 2 {
-		loop, done := fmt.Sprintf("values%d", wide), fmt.Sprintf("values%dDone", wide)
-		dims := wide * int(t.width)
-		SUBQ(Imm(uint64(dims)), n)
-		JL(LabelRef(done))
-		Label(loop)
-		t.values(loop, acc, offset, scores, shrink, wide)
-		ADDQ(U32(uint32(4*dims)), acc)
-		ADDQ(U32(uint32(dims<<t.src.shift)), offset)
-		SUBQ(Imm(uint64(dims)), n)
-		JGE(LabelRef(loop))
-		Label(done)
-		ADDQ(Imm(uint64(dims)), n)
-	}
+	v, n := emit.Ptr("v"), GP64()
+	MOVQ(t.dim, n)
+	g := group{emit.NewRows(acc, t.qrow, t.queries), v, scores, shrink}
+	SUBQ(Imm(uint64(8*t.wide)), n)
+	JL(LabelRef("valuesDone"))
+	Label("values")
+	t.values("valuesRow", g, t.wide)
+	SUBQ(Imm(uint64(8*t.wide)), n)
+	JGE(LabelRef("values"))
+	Label("valuesDone")
+	ADDQ(Imm(uint64(8*t.wide)), n)
+	JZ(LabelRef("gathered"))
+	Label("value")
+	t.values("valueRow", g, 1)
+	SUBQ(Imm(8), n)
+	JNZ(LabelRef("value"))
+	Label("gathered")
 	for range t.queries - 1 { // acc stands at the end of its first row
 		ADDQ(t.qrow, acc)
 	}
@@ -49,63 +39,46 @@ func (t *tile) gather() {
 	JNZ(LabelRef("gather"))
 }
 
-// values does wide vectors of the dimension, offset bytes into every row of values.
-func (t *tile) values(label string, first, offset reg.GPVirtual, scores, shrink Mem, wide int) {
-	acc := t.rows(first)
-	sums := t.width.News(t.queries * wide)
-	factors := loaded(shrink)
+// group is where gather stands: accumulator rows, values, weights and factors.
+type group struct {
+	acc               emit.Rows
+	v, scores, shrink reg.GPVirtual
+}
+
+// values does wide vectors of the dimension and moves acc and v behind them.
+func (t *tile) values(label string, g group, wide int) {
+	sums := emit.YMMs(t.queries * wide)
 	for i := range t.queries {
-		f := t.width.New()
-		VBROADCASTSS(emit.At(factors).Offset(4*i), f)
+		f := YMM()
+		VBROADCASTSS(emit.At(g.shrink).Offset(4*i), f)
 		for c := range wide {
-			VMULPS(acc.at(i, t.width.Bytes()*c), f, sums[i*wide+c])
+			VMULPS(g.acc.At(i, 32*c), f, sums[i*wide+c])
 		}
 	}
-	weights, ids, left, count := loaded(scores), emit.Ptr("blocks"), emit.Ptr("to"), GP64()
-	row, skip := t.blockAt(emit.Arg("v"), emit.At(ids)), GP64()
-	ADDQ(offset, row)
-	t.atMost(left, count)
-	SUBQ(emit.Arg("from"), count)
-	MOVQ(emit.Arg("from"), skip)
-	IMULQ(t.vrow, skip)
-	ADDQ(skip, row)
-
-	Label(label + "Row")
-	p := t.width.News(t.queries)
+	row, weights, n := GP64(), GP64(), emit.Ptr("n")
+	MOVQ(g.v, row)
+	MOVQ(g.scores, weights)
+	Label(label)
+	p := emit.YMMs(t.queries)
 	for i := range p {
 		VBROADCASTSS(Mem{Base: weights, Disp: scoreRow * i}, p[i])
 	}
 	for c := range wide {
-		value := t.width.New()
-		t.src.load(Mem{Base: row, Disp: int(t.width) << t.src.shift * c}, value)
+		x := YMM()
+		t.src.load(Mem{Base: row, Disp: t.src.vec() * c}, x)
 		for i := range p {
-			VFMADD231PS(p[i], value, sums[i*wide+c])
+			VFMADD231PS(p[i], x, sums[i*wide+c])
 		}
 	}
 	ADDQ(Imm(4), weights)
-	ADDQ(t.vrow, row)
-	DECQ(count)
-	JNZ(LabelRef(label + "Row"))
-	SUBQ(Imm(blockKeys), left)
-	JLE(LabelRef(label + "End"))
-	ADDQ(Imm(4), ids)
-	next := t.blockAt(emit.Arg("v"), emit.At(ids))
-	LEAQ(Mem{Base: next, Index: offset, Scale: 1}, row)
-	t.atMost(left, count)
-	JMP(LabelRef(label + "Row"))
-	Label(label + "End")
+	ADDQ(t.row, row)
+	DECQ(n)
+	JNZ(LabelRef(label))
 	for i := range t.queries {
 		for c := range wide {
-			VMOVUPS(sums[i*wide+c], acc.at(i, t.width.Bytes()*c))
+			VMOVUPS(sums[i*wide+c], g.acc.At(i, 32*c))
 		}
 	}
-}
-
-// atMost sets count to left, or to the keys of a block where that is less.
-func (t *tile) atMost(left, count reg.GPVirtual) {
-	most := GP64()
-	MOVQ(U32(blockKeys), most)
-	MOVQ(left, count)
-	CMPQ(count, most)
-	CMOVQGT(most, count)
+	ADDQ(U32(uint32(32*wide)), g.acc.Base)
+	ADDQ(U32(uint32(t.src.vec()*wide)), g.v)
 }

@@ -79,34 +79,6 @@ func (e *emitter) fromQ8() {
 	emit.End()
 }
 
-// fromQ8Keys emits portableFromQ8Keys of the kernel package.
-func (e *emitter) fromQ8Keys() {
-	emit.Begin("avx2FromQ8Keys", "func(dst *float32, q *int8, d *uint16, blocks int)", "widens columns of 16 keys, 32 to a row of scales.")
-	dst, codes, scales, left := emit.Ptr("dst"), emit.Ptr("q"), emit.Ptr("d"), emit.Ptr("blocks")
-	Label("block")
-	f, n := emit.YMMs(2), GP64()
-	for h := range f {
-		VCVTPH2PS(Mem{Base: scales, Disp: 16 * h}, f[h])
-	}
-	MOVQ(U32(32), n)
-	Label("column")
-	for h := range f {
-		w := YMM()
-		VPMOVSXBD(Mem{Base: codes, Disp: 8 * h}, w)
-		VCVTDQ2PS(w, w)
-		VMULPS(f[h], w, w)
-		VMOVUPS(w, Mem{Base: dst, Disp: 32 * h})
-	}
-	ADDQ(Imm(64), dst)
-	ADDQ(Imm(16), codes)
-	DECQ(n)
-	JNZ(LabelRef("column"))
-	ADDQ(Imm(32), scales)
-	DECQ(left)
-	JNZ(LabelRef("block"))
-	emit.End()
-}
-
 // away replaces v by the nearest integers, halves away from zero: half is the float
 // just below ½, so that what lies just below a tie does not reach it in the sum.
 func (e *emitter) away(v reg.VecVirtual, half Mem) {
