@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 
 	"ragd/retrieve"
@@ -186,10 +187,10 @@ func (r *Reranker) order(hits []retrieve.Hit, scores []float32) {
 
 func (r *Reranker) cut(hits []retrieve.Hit) (kept []retrieve.Hit, drops []Drop) {
 	var seen shingleIndex
-	least := r.bound(hits)
+	answered := r.answered(hits)
 	for _, h := range hits {
 		switch {
-		case math.IsInf(float64(least), 1) || !r.evident(h.Scores, least):
+		case !answered || !r.evident(h.Scores):
 			drops = append(drops, Drop{h, BelowThreshold})
 		case !seen.add(h.Chunk.Text, r.cfg.Similarity):
 			drops = append(drops, Drop{h, Duplicate})
@@ -217,34 +218,24 @@ const wordsWorth = 0.3
 // sentence, and its share of the question's words. -1 to 1.3.
 func Evidence(s retrieve.Scores) float32 { return cosine(s) + wordsWorth*s.LexicalShare }
 
-// bound is the least cosine of a kept chunk: more than any can have when none is
-// evidence for an answer.
-func (r *Reranker) bound(hits []retrieve.Hit) float32 {
-	inWords, answers := false, false
-	for _, h := range hits {
-		inWords = inWords || h.Scores.LexicalShare >= noWords
-	}
-	for _, h := range hits {
-		s := h.Scores
-		if inWords {
-			answers = answers || s.Named || Evidence(s) >= r.cfg.MinEvidence
-		} else {
-			answers = answers || r.evident(s, r.cfg.MinChunk)
+// answered says whether one of the chunks is evidence for an answer.
+func (r *Reranker) answered(hits []retrieve.Hit) bool {
+	inWords := slices.ContainsFunc(hits, func(h retrieve.Hit) bool { return h.Scores.LexicalShare >= noWords })
+	return slices.ContainsFunc(hits, func(h retrieve.Hit) bool {
+		if !inWords {
+			return r.evident(h.Scores)
 		}
-	}
-	if !answers {
-		return float32(math.Inf(1))
-	}
-	return r.cfg.MinChunk
+		return h.Scores.Named || Evidence(h.Scores) >= r.cfg.MinEvidence
+	})
 }
 
 // cosine is the chunk's cosine or that of its best sentence.
 func cosine(s retrieve.Scores) float32 { return max(s.Dense, s.Sentence) }
 
-// evident says whether a chunk is close enough to the question, in meaning or in
-// words, or holds the very thing that the question names.
-func (r *Reranker) evident(s retrieve.Scores, least float32) bool {
-	return s.Named || cosine(s) >= least || s.LexicalShare >= r.cfg.MinWords
+// evident says whether a chunk is close enough to the question to be shown, in meaning
+// or in words, or holds the very thing that the question names.
+func (r *Reranker) evident(s retrieve.Scores) bool {
+	return s.Named || cosine(s) >= r.cfg.MinChunk || s.LexicalShare >= r.cfg.MinWords
 }
 
 // mix sets Rerank: the fused score, in which the scorer's score, stretched to the

@@ -124,8 +124,8 @@ type Retrieve struct {
 	// decides where the chunks hold next to no word of the question, as when it is
 	// in another language.
 	MinChunkScore float64 `koanf:"min_chunk_score"`
-	// MinWords is the share of the question's words from which on a chunk counts
-	// as evidence whatever its cosine.
+	// MinWords is the share of the question's words from which on a chunk is presented
+	// whatever its cosine.
 	MinWords float64 `koanf:"min_words"`
 	// Candidates is how many chunks of each side, by meaning and by words, are fused.
 	Candidates int `koanf:"candidates"`
