@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -47,6 +48,9 @@ func (e *Engine) run() {
 		over := e.settle()
 		if len(e.loop.running) > 0 {
 			e.step()
+			// Where all processors compute, a reader woken for a token would wait until one
+			// of them is taken away, up to 20 ms and several tokens later.
+			runtime.Gosched()
 			continue
 		}
 		if over {
