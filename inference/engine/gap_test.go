@@ -172,10 +172,12 @@ func TestPromptsGetOnWhenTheMachineSlows(t *testing.T) {
 // decoding takes: of all gaps while 4,000 tokens are read, 99 of 100 are within 2.5 times
 // the step that the same answer has without the prompt. The costs are about those of
 // SmolLM2-135M on two threads: 2.5 ms and 1.2 µs a position for a step, 0.6 ms and 1.2 µs a
-// position for a row.
+// position for a row. Now and then a step is held up, as by another process, even where
+// it is one that is measured: that must not widen the gaps behind it.
 func TestGapIsKeptDeepInAPrompt(t *testing.T) {
 	cost := func(base float64, positions int) float64 { return base + 1.2e-3*float64(positions) }
 	var gaps []float64
+	alone := 0 // steps without the prompt
 	dec := enginetest.NewDecoder(1000, 16000)
 	dec.Before = func(b model.Batch) error {
 		var plain, rows float64
@@ -186,7 +188,13 @@ func TestGapIsKeptDeepInAPrompt(t *testing.T) {
 				rows += float64(len(p.Tokens)) * cost(0.6, p.Start)
 			}
 		}
-		time.Sleep(time.Duration((max(plain, 2.5) + rows) * float64(time.Millisecond)))
+		took := max(plain, 2.5) + rows
+		if plain > 0 && rows == 0 {
+			if alone++; alone%10 == 0 {
+				took += 20
+			}
+		}
+		time.Sleep(time.Duration(took * float64(time.Millisecond)))
 		if plain > 0 && rows > 0 {
 			gaps = append(gaps, (plain+rows)/plain)
 		}

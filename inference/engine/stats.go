@@ -52,10 +52,11 @@ func (e *Engine) Stats() Stats {
 // pace is how fast steps go, as moving averages in seconds, and how much work
 // the running sequences still are.
 type pace struct {
-	prefill float64 // a prompt token, in steps of prompts alone
-	decode  float64 // a step that only decodes
-	prompt  int     // prompt tokens to run
-	answer  int     // answer tokens to come, at the most
+	prefill  float64 // a prompt token, in steps of prompts alone
+	decode   float64 // a step that only decodes
+	measured float64 // the last such step that left prompts out
+	prompt   int     // prompt tokens to run
+	answer   int     // answer tokens to come, at the most
 }
 
 // smoothing is the weight of the newest step in an average.
@@ -101,28 +102,47 @@ func (e *Engine) note(took time.Duration) {
 	p, l, allowed := &e.pace, e.load(), e.loop.allowed
 	switch {
 	case l.prompt > 0 && l.decoding > 0:
-		if p.decode > 0 && e.loop.hurried == 0 {
-			e.loop.beside.Learn(l.weight, l.prompt >= allowed.PromptTokens, took-seconds(p.decode), schedule.Room(seconds(p.decode), e.gap))
-		}
-		// The first rows beside a decode step can be nearly free, so such a step tells
-		// the rate only where nothing else did.
-		if rest := took.Seconds() - p.decode; p.prefill == 0 && rest > 0 {
-			p.prefill = rest / float64(l.prompt)
-		}
-		// Not even one row has room: what decoding takes may have become longer, on a
-		// machine that has become busier, and prompts would be left at a row. Deep in a
-		// prompt it is the row that takes long, so the step itself says nothing: it is
-		// measured without.
-		if l.prompt == 1 && p.decode > 0 && e.loop.mixed >= leastMixed && took-seconds(p.decode) > schedule.Room(seconds(p.decode), e.gap) {
-			e.loop.mixed = measureEvery - 1
-		}
+		e.noteMixed(l, took)
 	case l.prompt > 0:
-		e.loop.alone.Learn(l.weight, l.prompt >= allowed.StepTokens, took, maxStep)
+		e.loop.alone.Learn(schedule.Ran{
+			Weight: l.weight, Full: l.prompt >= allowed.StepTokens, Took: took, Bound: maxStep,
+		})
 		p.prefill = average(p.prefill, took.Seconds()/float64(l.prompt))
 	case l.drafted == 0 && e.loop.measured && p.decode > 0:
-		p.decode += measuredSmoothing * (took.Seconds() - p.decode)
+		// A step that was held up would give prompts too many rows until the next one is
+		// measured, for 32 gaps, so a longer time counts as far as the one before was long.
+		now := took.Seconds()
+		p.decode += measuredSmoothing * (min(now, max(p.decode, p.measured)) - p.decode)
+		p.measured = now
 	case l.drafted == 0:
 		p.decode = average(p.decode, took.Seconds())
+	}
+}
+
+// noteMixed takes the time of a step with prompts beside answers into account.
+func (e *Engine) noteMixed(l load, took time.Duration) {
+	p := &e.pace
+	// The first rows beside a decode step can be nearly free, so such a step tells
+	// the rate only where nothing else did.
+	if rest := took.Seconds() - p.decode; p.prefill == 0 && rest > 0 {
+		p.prefill = rest / float64(l.prompt)
+	}
+	if p.decode == 0 {
+		return
+	}
+	bound := schedule.Bound(seconds(p.decode), e.gap)
+	if e.loop.hurried == 0 {
+		e.loop.beside.Learn(schedule.Ran{
+			Weight: l.weight, Full: l.prompt >= e.loop.allowed.PromptTokens,
+			Took: took, Base: seconds(p.decode), Bound: bound,
+		})
+	}
+	// Not even one row has room: what decoding takes may have become longer, on a
+	// machine that has become busier, and prompts would be left at a row. Deep in a
+	// prompt it is the row that takes long, so the step itself says nothing: it is
+	// measured without.
+	if l.prompt == 1 && e.loop.mixed >= leastMixed && took > bound {
+		e.loop.mixed = measureEvery - 1
 	}
 }
 

@@ -22,13 +22,13 @@ const (
 	// decodes. leastGap is the shortest that is aimed at: prompts get a third of the
 	// time, whatever is asked.
 	gapSteps, leastGap = 2.5, 1.5
-	// margin is the part of the bound that is aimed at; steps vary.
-	margin = 0.85
 	// roundUp is added before rows are cut to a whole number: half a row less or more is
 	// much where there are one or two, and the margin has room for it.
 	roundUp = 0.25
 	// growth is how much more a step may try than the one before it.
 	growth = 1.25
+	// margin is the part of the bound that is aimed at; steps vary.
+	margin = 0.85
 )
 
 // NewThrottle begins with first rows and never gives fewer than least.
@@ -50,31 +50,38 @@ func (t *Throttle) Weight(depth int) float64 {
 	return 1 + float64(depth)/t.deep
 }
 
-// Learn takes a step into account whose prompts had rows of a summed weight, all
-// that Rows allowed if full. Cost is the time they took and room the time they had.
-func (t *Throttle) Learn(weight float64, full bool, cost, room time.Duration) {
-	if weight <= 0 {
+// Ran is a step whose rows of prompts a throttle chose.
+type Ran struct {
+	Weight float64 // of these rows, summed
+	Full   bool    // whether they are all that Rows allowed
+	// Took is how long the step took, Base how long it takes without prompts, and Bound
+	// how long it may take.
+	Took, Base, Bound time.Duration
+}
+
+// Learn takes a step into account.
+func (t *Throttle) Learn(r Ran) {
+	if r.Weight <= 0 {
 		return
 	}
-	next := growth * max(weight, t.rows)
-	if cost > 0 {
-		next = min(next, max(0, margin*float64(room)/float64(cost)*weight))
+	next := growth * max(r.Weight, t.rows)
+	if cost := r.Took - r.Base; cost > 0 {
+		room := margin*float64(r.Bound) - float64(r.Base)
+		next = min(next, max(0, room/float64(cost)*r.Weight))
 	}
 	// A short piece, the last one of a prompt, says nothing about long ones unless it
 	// took too long already.
-	if full || next < t.rows && cost > room {
+	if r.Full || next < t.rows && r.Took > r.Bound {
 		// The bounds keep what a slow or free step taught from being lost on later ones.
 		t.rows = min(max(next, float64(t.least)/2), mostPrompt)
 	}
 }
 
-// Room is the time that rows of prompts may add to a step beside running answers,
-// given the time of a step that only decodes and the longest gap (0: 2.5 such
-// steps), so that Learn, which aims below it, aims at the same part of the gap.
-func Room(decode, gap time.Duration) time.Duration {
+// Bound is the longest gap between two tokens of a running answer, given the time of
+// a step that only decodes and the gap that was asked for (0: 2.5 such steps).
+func Bound(decode, gap time.Duration) time.Duration {
 	if gap == 0 {
 		gap = time.Duration(gapSteps * float64(decode))
 	}
-	gap = max(gap, time.Duration(leastGap*float64(decode)))
-	return time.Duration((margin*float64(gap) - float64(decode)) / margin)
+	return max(gap, time.Duration(leastGap*float64(decode)))
 }
