@@ -2,6 +2,7 @@ package answer
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -66,13 +67,15 @@ func (a *asking) predict(ctx context.Context) {
 	}
 }
 
-// judge notes when it came, and lets the margin learn.
+// judge notes when it came, and lets the margin learn from answers that it cut: a short
+// prompt that comes 10 ms late is half its time late and says nothing about those that
+// the margin is for.
 func (a *asking) judge(t telemetry.EngineTimes) {
 	if t.FirstToken.IsZero() {
 		return
 	}
 	a.res.FirstToken.ObservedMS = inMS(t.FirstToken.Sub(a.received))
-	if a.promised > 0 {
+	if a.promised > 0 && a.cut() {
 		a.margin.learn(t.FirstToken.Sub(t.Submitted).Seconds() / a.promised.Seconds())
 	}
 }
@@ -81,15 +84,12 @@ func inMS(d time.Duration) float64 { return float64(d.Microseconds()) / 1e3 }
 
 // late says whether evidence that fits the window was left out whole for the time.
 func (a *asking) late() bool {
-	if len(a.plan.Kept) > 0 {
-		return false
-	}
-	for _, d := range a.plan.Dropped {
-		if d.Reason == budget.OverTTFT {
-			return true
-		}
-	}
-	return false
+	return len(a.plan.Kept) == 0 && a.cut()
+}
+
+// cut says whether evidence was left out for the time.
+func (a *asking) cut() bool {
+	return slices.ContainsFunc(a.plan.Dropped, func(d budget.Dropped) bool { return d.Reason == budget.OverTTFT })
 }
 
 // hurry packs for a time in which no evidence can be read. An answer that may be

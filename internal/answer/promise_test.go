@@ -95,6 +95,20 @@ func TestTTFTBudgetTooShort(t *testing.T) {
 	}
 }
 
+// Only answers that the margin cut teach it.
+func TestMarginLearnsFromWhatItCut(t *testing.T) {
+	r, _ := warmRig(t, longHits(4))
+	full, _ := ask(t, r, Request{Question: "What?", Budget: &Budget{Detail: DetailChunks}})
+	before := r.margin.at
+	ask(t, r, withTTFT(100_000))
+	if r.margin.at != before {
+		t.Errorf("an answer with time to spare moved the margin from %g to %g", before, r.margin.at)
+	}
+	if res, _ := ask(t, r, withTTFT(full.Usage.InputTokens/2)); len(res.Sources.Presented) >= 4 || r.margin.at == before {
+		t.Errorf("%d chunks presented, the margin is still %g", len(res.Sources.Presented), r.margin.at)
+	}
+}
+
 // The margin follows the spread of the predictions: of times that scatter around
 // them, all but few come within it, and it is not far above what that takes.
 func TestMarginFollows(t *testing.T) {
