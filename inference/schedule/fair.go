@@ -1,8 +1,8 @@
 package schedule
 
 import (
+	"container/heap"
 	"maps"
-	"slices"
 )
 
 // Waiting is a request that waits: whose it is, and how many tokens it may take.
@@ -29,28 +29,71 @@ type Fair struct {
 func (f *Fair) Served(tenant string) float64 { return max(f.now, f.used[tenant]) }
 
 // Order is the order in which waiting requests, given in the order of arrival, are
-// to be admitted. It returns indices into waiting. A tenant's own keep their order.
+// to be admitted. It returns indices into waiting. A tenant's own keep their order. It
+// takes n log t steps for n requests of t tenants.
 func (f *Fair) Order(waiting []Waiting) []int {
-	next := make(map[string]float64, len(f.used)+1)
-	left := make([]int, len(waiting))
-	for i, w := range waiting {
-		left[i] = i
-		next[w.Tenant] = f.Served(w.Tenant)
-	}
+	h := f.lines(waiting)
 	order := make([]int, 0, len(waiting))
-	for len(left) > 0 {
-		first := 0
-		for i, w := range left {
-			if next[waiting[w].Tenant] < next[waiting[left[first]].Tenant] {
-				first = i
-			}
+	for len(h) > 0 {
+		l := h[0]
+		order = append(order, l.requests[0])
+		l.at += float64(waiting[l.requests[0]].Tokens)
+		if l.requests = l.requests[1:]; len(l.requests) > 0 {
+			heap.Fix(&h, 0)
+		} else {
+			heap.Pop(&h)
 		}
-		w := &waiting[left[first]]
-		next[w.Tenant] += float64(w.Tokens)
-		order = append(order, left[first])
-		left = slices.Delete(left, first, first+1)
 	}
 	return order
+}
+
+// line is the requests of one tenant that wait, as indices in the order of arrival, and
+// where its time stands once those before them are served.
+type line struct {
+	at       float64
+	requests []int
+}
+
+// lines is a heap with one line for each tenant that waits.
+func (f *Fair) lines(waiting []Waiting) lineHeap {
+	var h lineHeap
+	of := make(map[string]*line)
+	for i, w := range waiting {
+		l := of[w.Tenant]
+		if l == nil {
+			l = &line{at: f.Served(w.Tenant)}
+			of[w.Tenant] = l
+			h = append(h, l)
+		}
+		l.requests = append(l.requests, i)
+	}
+	heap.Init(&h)
+	return h
+}
+
+// lineHeap has the earliest time on top, and of equal ones whose request came first.
+type lineHeap []*line
+
+func (h lineHeap) Len() int { return len(h) }
+
+func (h lineHeap) Less(i, j int) bool {
+	if h[i].at != h[j].at {
+		return h[i].at < h[j].at
+	}
+	return h[i].requests[0] < h[j].requests[0]
+}
+
+func (h lineHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+
+// Push is part of heap.Interface.
+func (h *lineHeap) Push(l any) { *h = append(*h, l.(*line)) }
+
+// Pop is part of heap.Interface.
+func (h *lineHeap) Pop() any {
+	last := len(*h) - 1
+	l := (*h)[last]
+	*h = (*h)[:last]
+	return l
 }
 
 // Start charges a tenant for a request that starts, with the tokens it may take.

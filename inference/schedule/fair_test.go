@@ -62,6 +62,71 @@ func drawQueue(t *rapid.T, name string, tenants int) []Waiting {
 	}), 0, 30).Draw(t, name)
 }
 
+// orderBySelection is the order by its definition: the tenant whose time is earliest
+// comes next, of equal ones the request that came first. It takes n² steps.
+func orderBySelection(f *Fair, waiting []Waiting) []int {
+	next := make(map[string]float64)
+	left := make([]int, len(waiting))
+	for i, w := range waiting {
+		left[i], next[w.Tenant] = i, f.Served(w.Tenant)
+	}
+	order := []int{}
+	for len(left) > 0 {
+		first := 0
+		for i, w := range left {
+			if next[waiting[w].Tenant] < next[waiting[left[first]].Tenant] {
+				first = i
+			}
+		}
+		w := waiting[left[first]]
+		next[w.Tenant] += float64(w.Tokens)
+		order = append(order, left[first])
+		left = slices.Delete(left, first, first+1)
+	}
+	return order
+}
+
+func TestOrderIsTheOneDefined(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var f Fair
+		// Few tenants and requests of few sizes: times are often equal.
+		tenants := rapid.IntRange(1, 6).Draw(t, "tenants")
+		for _, s := range drawQueue(t, "started", tenants) {
+			f.Start(s.Tenant, s.Tokens)
+		}
+		waiting := drawQueue(t, "waiting", tenants)
+		if rapid.Bool().Draw(t, "alike") {
+			for i := range waiting {
+				waiting[i].Tokens = 1 + waiting[i].Tokens%2
+			}
+		}
+		if got, want := f.Order(waiting), orderBySelection(&f, waiting); !slices.Equal(got, want) {
+			t.Fatalf("%v, want %v", got, want)
+		}
+	})
+}
+
+// The order is made anew for every request that comes and in every step while some
+// wait, so its cost is that of a flood.
+func BenchmarkOrder(b *testing.B) {
+	for _, n := range []int{16, 128, 1024, 8192} {
+		var f Fair
+		waiting := make([]Waiting, n)
+		for i := range waiting {
+			waiting[i] = Waiting{fmt.Sprint("t", i%37), 100 + i%13}
+		}
+		for name, order := range map[string]func([]Waiting) []int{
+			"heap": f.Order, "selection": func(w []Waiting) []int { return orderBySelection(&f, w) },
+		} {
+			b.Run(fmt.Sprint(name, "/", n), func(b *testing.B) {
+				for b.Loop() {
+					order(waiting)
+				}
+			})
+		}
+	}
+}
+
 func TestOrderIsAPermutation(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var f Fair
