@@ -3,6 +3,7 @@ package cpu
 import (
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,6 +42,8 @@ type Pool struct {
 	// awaited is set while the caller sleeps until workers finish.
 	awaited  atomic.Bool
 	finished chan struct{}
+	// fault is the first panic of a worker in this turn.
+	fault atomic.Pointer[workerPanic]
 
 	closed atomic.Bool
 	group  sync.WaitGroup
@@ -94,7 +97,8 @@ func (p *Pool) run(s *seat, t task, items int) {
 
 // turn does items in one turn at the pool, and returns the first that is not
 // done: hi, or an earlier one when the turn had to be given up. When an item
-// panics on the caller's goroutine, the pool is left in order.
+// panics, on whatever thread, the caller's goroutine does, and the pool is left in
+// order.
 func (p *Pool) turn(s *seat, t task, lo, hi int) (end int) {
 	s.acquire()
 	defer s.release()
@@ -107,6 +111,9 @@ func (p *Pool) turn(s *seat, t task, lo, hi int) (end int) {
 		}
 		p.await(int64(end))
 		p.task = nil
+		if fault := p.fault.Swap(nil); fault != nil && whole {
+			panic(fault)
+		}
 	}()
 	for p.claim(0) {
 		if s.yielding && s.yields() {
@@ -185,10 +192,32 @@ func (p *Pool) opened() bool {
 	return uint32(state) < uint32(state>>32)
 }
 
+// workerPanic is a panic on a worker's thread, as the caller's goroutine meets it.
+type workerPanic struct {
+	value any
+	stack []byte
+}
+
+// String is the value and where it came from.
+func (w *workerPanic) String() string { return fmt.Sprintf("%v, on a worker:\n%s", w.value, w.stack) }
+
+// attempt is claim for a worker. A panic would end the process there, so it is kept for
+// the caller, who knows whose work it was.
+func (p *Pool) attempt(worker int) (did bool) {
+	defer func() {
+		if v := recover(); v != nil {
+			p.fault.CompareAndSwap(nil, &workerPanic{v, debug.Stack()})
+			p.done.Add(1)
+			did = true
+		}
+	}()
+	return p.claim(worker)
+}
+
 // work is the life of a worker.
 func (p *Pool) work(worker int) {
 	for !p.closed.Load() {
-		if p.claim(worker) {
+		if p.attempt(worker) {
 			p.report()
 		} else if !p.spin() {
 			p.park()
