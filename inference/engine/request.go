@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"ragd/inference/sample"
@@ -91,9 +92,15 @@ func (e *Engine) check(r *Request) error {
 			return fmt.Errorf("%w: token %d is %d, the vocabulary has %d", ErrInvalid, i, id, e.vocab)
 		}
 	}
+	return r.CheckWindow(e.window)
+}
+
+// CheckWindow fails with a *TooLongError when prompt and longest answer take more
+// tokens than a window holds.
+func (r *Request) CheckWindow(window int) error {
 	// Not their sum, which could overflow.
-	if len(r.Tokens) > e.window || r.MaxTokens > e.window-len(r.Tokens) {
-		return &TooLongError{Tokens: len(r.Tokens) + r.MaxTokens, Window: e.window}
+	if room := window - len(r.Tokens); room >= 0 && r.MaxTokens <= room {
+		return nil
 	}
-	return nil
+	return &TooLongError{Tokens: len(r.Tokens) + min(r.MaxTokens, math.MaxInt-len(r.Tokens)), Window: window}
 }

@@ -139,8 +139,8 @@ func (c *Client) check(r *engine.Request) error {
 	if err := r.Sampling.Validate(); err != nil {
 		return fmt.Errorf("%w: sampling: %w", engine.ErrInvalid, err)
 	}
-	if w := c.cfg.Window; w > 0 && (len(r.Tokens) > w || r.MaxTokens > w-len(r.Tokens)) {
-		return &engine.TooLongError{Tokens: len(r.Tokens) + r.MaxTokens, Window: w}
+	if c.cfg.Window > 0 {
+		return r.CheckWindow(c.cfg.Window)
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -281,6 +283,11 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("23 tokens: %v, want TooLongError", err)
 	}
 	for _, base := range []string{"", "localhost:80", "ftp://host/v1", "http://"} {
+	most := request()
+	most.MaxTokens = math.MaxInt
+	if _, err := c.Submit(t.Context(), most); !errors.As(err, &long) || long.Tokens < 10 {
+		t.Errorf("as many tokens as can be: %v, want TooLongError", err)
+	}
 		if _, err := New(base, "m", enginetest.Tokenizer{}, Config{}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q", base)) {
 			t.Errorf("address %q: %v, want an error that names it", base, err)
 		}
