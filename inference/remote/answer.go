@@ -24,6 +24,7 @@ type answer struct {
 	stall  *time.Timer           // ends the answer when it fires
 	within time.Duration         // what it is set to
 	limit  int                   // bytes of text accepted
+	body   io.ReadCloser         // the server's answer; nil before it came
 
 	text   strings.Builder
 	usage  *usage
@@ -44,6 +45,7 @@ const maxLine = 1 << 20
 func (a *answer) run(ctx context.Context, send func() (*http.Response, error)) {
 	a.times.Scheduled = time.Now()
 	a.feed.Scheduled(engine.Scheduled{At: a.times.Scheduled})
+	defer a.release()
 	err := a.read(send)
 	usage := a.tokens()
 	switch {
@@ -64,7 +66,7 @@ func (a *answer) read(send func() (*http.Response, error)) error {
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close()
+	a.body = resp.Body
 	lines := bufio.NewScanner(resp.Body)
 	lines.Buffer(nil, maxLine)
 	for lines.Scan() {
@@ -84,6 +86,26 @@ func (a *answer) read(send func() (*http.Response, error)) error {
 		}
 	}
 	return fmt.Errorf("remote: the answer broke off: %w", errors.Join(lines.Err(), io.ErrUnexpectedEOF))
+}
+
+const (
+	// mostRest is how many bytes may follow [DONE], and restTime how long they may take.
+	mostRest = 4 << 10
+	restTime = time.Second
+)
+
+// release gives the connection back. It can serve the next request when its answer was
+// read to the end, which comes a moment after the reader of this one was served.
+func (a *answer) release() {
+	if a.body == nil {
+		return
+	}
+	if a.stall != nil {
+		a.stall.Reset(restTime)
+	}
+	// What is read, and whether it ends in an error, changes nothing any more.
+	_, _ = io.CopyN(io.Discard, a.body, mostRest)
+	_ = a.body.Close()
 }
 
 func (a *answer) event(data []byte) error {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -282,15 +283,41 @@ func TestRefusals(t *testing.T) {
 	if _, err := c.Submit(t.Context(), request()); !errors.As(err, &long) || long.Tokens != 23 || long.Window != 10 {
 		t.Errorf("23 tokens: %v, want TooLongError", err)
 	}
-	for _, base := range []string{"", "localhost:80", "ftp://host/v1", "http://"} {
 	most := request()
 	most.MaxTokens = math.MaxInt
 	if _, err := c.Submit(t.Context(), most); !errors.As(err, &long) || long.Tokens < 10 {
 		t.Errorf("as many tokens as can be: %v, want TooLongError", err)
 	}
+	for _, base := range []string{"", "localhost:80", "ftp://host/v1", "http://"} {
 		if _, err := New(base, "m", enginetest.Tokenizer{}, Config{}); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("%q", base)) {
 			t.Errorf("address %q: %v, want an error that names it", base, err)
 		}
+	}
+}
+
+// One answer after another takes one connection.
+func TestConnectionsAreKept(t *testing.T) {
+	var opened atomic.Int32
+	server := httptest.NewUnstartedServer(says(`{"choices":[{"text":"a","finish_reason":"stop"}]}`, `[DONE]`))
+	server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
+		if s == http.StateNew {
+			opened.Add(1)
+		}
+	}
+	server.Start()
+	t.Cleanup(server.Close)
+	c, err := New(server.URL, "served-model", enginetest.Tokenizer{}, Config{HTTP: server.Client(), MaxRequests: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		if text, last := ask(t, c, request()); text != "a" {
+			t.Fatalf("%q, %+v", text, last)
+		}
+		c.wg.Wait() // until the connection is back
+	}
+	if n := opened.Load(); n != 1 {
+		t.Errorf("%d connections were opened", n)
 	}
 }
 
