@@ -72,9 +72,19 @@ func (fc *folderConfig) encoder(dir string) (*EncoderConfig, error) {
 	if fc.Act != "gelu" || fc.PositionType != "" && fc.PositionType != "absolute" {
 		return nil, fmt.Errorf("%w: activation %q with %q positions is not supported (gelu, absolute)", ErrConfig, fc.Act, fc.PositionType)
 	}
-	for _, n := range []int{fc.Layers, fc.Width, fc.Heads, fc.FeedForward, fc.Positions, fc.Pad + 1} {
-		if n < 1 || n > maxContext {
-			return nil, fmt.Errorf("%w: config.json has a size of %d", ErrConfig, n)
+	for _, n := range []struct {
+		key                string
+		value, least, most int
+	}{
+		{"num_hidden_layers", fc.Layers, 1, maxLayers},
+		{"hidden_size", fc.Width, 1, maxWidth},
+		{"num_attention_heads", fc.Heads, 1, maxWidth},
+		{"intermediate_size", fc.FeedForward, 1, maxWidth * 8},
+		{"max_position_embeddings", fc.Positions, 1, maxContext},
+		{"pad_token_id", fc.Pad, 0, maxVocab},
+	} {
+		if n.value < n.least || n.value > n.most {
+			return nil, fmt.Errorf("%w: config.json: %s is %d (%d to %d)", ErrConfig, n.key, n.value, n.least, n.most)
 		}
 	}
 	return &EncoderConfig{Config: Config{
