@@ -70,6 +70,9 @@ func ignoreMissing(err error) error {
 	return err
 }
 
+// errStalled ends an attempt whose body brings nothing any more.
+var errStalled = errors.New("nothing came any more")
+
 // errInterrupted says that the body ended early or could not be read: the
 // rest can be asked for.
 var errInterrupted = errors.New("the connection was lost")
@@ -110,7 +113,9 @@ func (d *download) attempt(ctx context.Context) error {
 		header.Set("Range", fmt.Sprintf("bytes=%d-", have))
 		header.Set("If-Range", etag)
 	}
-	resp, err := d.hub.do(ctx, http.MethodGet, d.ref, header, nil)
+	alive, giveUp := context.WithCancelCause(ctx)
+	defer giveUp(nil)
+	resp, err := d.hub.do(alive, http.MethodGet, d.ref, header, nil)
 	if ctx.Err() != nil {
 		return errors.Join(context.Cause(ctx), closeBody(resp))
 	}
@@ -132,7 +137,21 @@ func (d *download) attempt(ctx context.Context) error {
 	default:
 		return statusError(resp.StatusCode)
 	}
-	return d.store(ctx, resp, have)
+	return d.store(ctx, &impatient{resp.Body, d.hub.stall, func() { giveUp(errStalled) }}, resp, have)
+}
+
+// impatient gives up on a reader that keeps it waiting. What is done with the bytes takes
+// as long as it takes.
+type impatient struct {
+	io.Reader
+	patience time.Duration
+	giveUp   func()
+}
+
+// Read reads on.
+func (r *impatient) Read(p []byte) (int, error) {
+	defer time.AfterFunc(r.patience, r.giveUp).Stop()
+	return r.Reader.Read(p)
 }
 
 func closeBody(resp *http.Response) error {
@@ -158,8 +177,8 @@ func (d *download) resumable() (have int64, etag string) {
 // strongETag reports whether a validator may be used with If-Range.
 func strongETag(etag string) bool { return strings.HasPrefix(etag, `"`) }
 
-// store writes the body behind the first have bytes and checks the whole.
-func (d *download) store(ctx context.Context, resp *http.Response, have int64) error {
+// store writes the body of an answer behind the first have bytes and checks the whole.
+func (d *download) store(ctx context.Context, body io.Reader, resp *http.Response, have int64) error {
 	note, err := json.Marshal(origin{SHA256: d.entry.sha256, ETag: resp.Header.Get("ETag")})
 	if err != nil {
 		return err
@@ -181,7 +200,7 @@ func (d *download) store(ctx context.Context, resp *http.Response, have int64) e
 		err = d.hashHave(sum, have)
 	}
 	if err == nil {
-		err = d.copy(ctx, io.MultiWriter(out, sum), resp.Body, have, total)
+		err = d.copy(ctx, io.MultiWriter(out, sum), body, have, total)
 	}
 	if err := errors.Join(err, out.Sync(), out.Close()); err != nil {
 		return err

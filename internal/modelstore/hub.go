@@ -20,6 +20,8 @@ import (
 const (
 	hubPrefix = "hf:"
 	hubPause  = 200 * time.Millisecond
+	// hubStall is how long a body may bring nothing.
+	hubStall = time.Minute
 )
 
 var (
@@ -37,12 +39,14 @@ type hub struct {
 	client          *http.Client
 	// pause is the wait before a lost connection is taken up again.
 	pause time.Duration
+	// stall is after how long without a byte a connection counts as lost.
+	stall time.Duration
 	// create opens the file that a download goes to, for appending.
 	create func(path string) (partial, error)
 }
 
-// hubTransport bounds every wait but that for the body, whose length varies
-// from kilobytes to many gigabytes.
+// hubTransport bounds every wait but that for the body, which is bounded from one byte
+// to the next: its length varies from kilobytes to many gigabytes.
 func hubTransport() *http.Transport {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.ResponseHeaderTimeout = 60 * time.Second
@@ -99,7 +103,8 @@ func (s *Store) ensureHub(ctx context.Context, name string, progress Progress) (
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
-	unlock, err := s.lock(ctx, name, progress)
+	// Not the name as it was given: one file has several.
+	unlock, err := s.lock(ctx, ref.name(), progress)
 	if err != nil {
 		return "", err
 	}

@@ -29,6 +29,7 @@ type hubServer struct {
 	status  int    // answer of every request, if not 0
 	etag    string // part of the storage's validator
 	cut     int    // the next answer ends after so many bytes, if not 0
+	hangs   bool   // and its connection stays open
 	ranges  bool   // whether ranges are served
 	gets    []string
 	leaked  string // Authorization header that reached the storage
@@ -78,7 +79,10 @@ func (h *hubServer) storage(w http.ResponseWriter, r *http.Request) {
 	if h.cut > 0 {
 		cut := h.cut
 		h.cut = 0
-		w = &cutWriter{w, cut}
+		w = &cutWriter{w, cut, nil}
+		if h.hangs {
+			w.(*cutWriter).hang = r.Context().Done()
+		}
 	}
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(h.body))
 }
@@ -87,6 +91,7 @@ func (h *hubServer) storage(w http.ResponseWriter, r *http.Request) {
 type cutWriter struct {
 	http.ResponseWriter
 	left int
+	hang <-chan struct{} // until when the connection is kept open
 }
 
 func (c *cutWriter) Write(p []byte) (int, error) {
@@ -97,6 +102,9 @@ func (c *cutWriter) Write(p []byte) (int, error) {
 	}
 	if n < len(p) {
 		c.ResponseWriter.(http.Flusher).Flush()
+		if c.hang != nil {
+			<-c.hang
+		}
 		panic(http.ErrAbortHandler)
 	}
 	return n, nil
@@ -140,6 +148,11 @@ func TestHubDownload(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].Name != hubFile {
 		t.Errorf("list is %+v, %v", list, err)
 	}
+	for name, want := range map[string]bool{hubFile: true, hubFile + "@main": true, hubFile + "@v2": false, "hf:": false, "no-such": false, "all-minilm-l6-v2": false} {
+		if path, ok := s.Find(name); ok != want || ok && path != list[0].Path {
+			t.Errorf("%s is found at %q, %v", name, path, ok)
+		}
+	}
 }
 
 func TestLostConnectionIsTakenUpAgain(t *testing.T) {
@@ -152,6 +165,55 @@ func TestLostConnectionIsTakenUpAgain(t *testing.T) {
 	}
 	if read(t, path) != string(h.body) || len(h.gets) != 2 || !strings.HasPrefix(h.gets[1], "bytes=") {
 		t.Errorf("ranges asked for are %q", h.gets)
+	}
+}
+
+// A connection that says nothing any more is given up like one that is lost.
+func TestStalledDownloadIsTakenUpAgain(t *testing.T) {
+	h := newHub(t)
+	h.cut, h.hangs = 5000, true
+	s := hubStore(t, h)
+	s.hub.stall = 50 * time.Millisecond
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	path, err := s.Ensure(ctx, hubFile, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if read(t, path) != string(h.body) || len(h.gets) != 2 || !strings.HasPrefix(h.gets[1], "bytes=") {
+		t.Errorf("ranges asked for are %q", h.gets)
+	}
+}
+
+// A file under two names is fetched by one caller at a time.
+func TestOneFileOfTwoNames(t *testing.T) {
+	h := newHub(t)
+	s := hubStore(t, h)
+	var once sync.Once
+	var group sync.WaitGroup
+	stages := make(chan string, 1)
+	second := func() {
+		_, err := s.Ensure(t.Context(), hubFile+"@main", func(_, _ int64, stage string) {
+			select {
+			case stages <- stage:
+			default:
+			}
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	_, err := s.Ensure(t.Context(), hubFile, func(int64, int64, string) {
+		once.Do(func() {
+			group.Go(second)
+			if stage := <-stages; !strings.HasPrefix(stage, "waiting") {
+				t.Errorf("the other name begins with %q", stage)
+			}
+		})
+	})
+	group.Wait()
+	if err != nil || len(h.gets) != 1 {
+		t.Errorf("%d downloads, %v", len(h.gets), err)
 	}
 }
 

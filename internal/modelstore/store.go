@@ -84,6 +84,7 @@ func Open(home string) *Store {
 			token:    os.Getenv("HF_TOKEN"),
 			client:   &http.Client{Transport: hubTransport()},
 			pause:    hubPause,
+			stall:    hubStall,
 			create:   openPartial,
 		},
 	}
@@ -138,6 +139,24 @@ func (s *Store) ensure(ctx context.Context, name string, progress Progress) (str
 	}
 	path, _ := r.installed(s.home)
 	return path, nil
+}
+
+// Find is the path of what Ensure would not have to fetch.
+func (s *Store) Find(name string) (path string, ok bool) {
+	if strings.HasPrefix(name, hubPrefix) {
+		ref, err := parseReference(name)
+		if err != nil {
+			return "", false
+		}
+		path = ref.path(s.home)
+		_, err = os.Stat(path)
+		return path, err == nil
+	}
+	r, ok := s.recipe(name)
+	if !ok {
+		return "", false
+	}
+	return r.installed(s.home)
 }
 
 // Installed is a model that is in place.
