@@ -188,18 +188,24 @@ func (a *App) checkModels(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if info, err := os.Stat(path); err == nil && info.IsDir() {
-			continue // a Hugging Face folder, which is read when it is loaded
-		}
-		f, err := gguf.Open(path)
-		if err != nil {
+		if err := readable(path); err != nil {
 			return fmt.Errorf("model: %w", err)
-		}
-		if err := f.Close(); err != nil {
-			return fmt.Errorf("model: %s: %w", path, err)
 		}
 	}
 	return nil
+}
+
+// readable reads the header of a model's file. A Hugging Face folder is read when it is
+// loaded.
+func readable(path string) error {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil
+	}
+	f, err := gguf.Open(path)
+	if err != nil {
+		return err
+	}
+	return f.Close()
 }
 
 // modelName is what callers know a model by: where it lies is nobody's business.

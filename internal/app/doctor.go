@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -73,39 +74,47 @@ func checkFolder(dir string) Check {
 	return c
 }
 
+// checkModels looks at the models that a start would open.
 func checkModels(cfg config.Config, dir string) []Check {
-	list, err := modelstore.Open(dir).List()
-	if err != nil {
-		return []Check{{Name: "models", Problem: err.Error()}}
-	}
-	paths := map[string]string{}
-	for _, m := range list {
-		paths[m.Name] = m.Path
-	}
-	var checks []Check
-	roles := [][2]string{{"answer model", cfg.Models.Answer}, {"embedding model", cfg.Models.Embedding}}
-	if cfg.Rerank.Scorer == config.ScoreCross {
-		roles = append(roles, [2]string{"reranker", cfg.Models.Rerank})
-	}
-	for _, role := range roles {
-		c := Check{Name: role[0], Found: role[1]}
-		if _, here := paths[role[1]]; !here && !looksLikePath(role[1]) {
-			c.Found, c.Problem = "", fmt.Sprintf("%s is not here yet: ragd pull %s", role[1], role[1])
+	checks := []Check{checkModel("answer model", cfg.Models.Answer, dir)}
+	if r := cfg.Inference.Remote; r.URL != "" {
+		checks[0] = Check{Name: "answer model", Found: r.Model + " on " + r.URL}
+		if r.Tokenizer != "" {
+			checks = append(checks, checkModel("tokenizer", r.Tokenizer, dir))
 		}
-		checks = append(checks, c)
+	}
+	checks = append(checks, checkModel("embedding model", cfg.Models.Embedding, dir))
+	if cfg.Rerank.Scorer == config.ScoreCross {
+		checks = append(checks, checkModel("reranker", cfg.Models.Rerank, dir))
 	}
 	return checks
 }
 
+func checkModel(role, name, dir string) Check {
+	path, here := findModel(dir, name)
+	if !here && !looksLikePath(name) {
+		return Check{Name: role, Problem: fmt.Sprintf("%s is not here yet: ragd pull %s", name, name)}
+	}
+	if err := readable(path); err != nil {
+		return Check{Name: role, Problem: err.Error()}
+	}
+	return Check{Name: role, Found: name}
+}
+
+// findModel is the path of a model, and whether it is there without being fetched.
+func findModel(dir, name string) (path string, here bool) {
+	if looksLikePath(name) {
+		_, err := os.Stat(name)
+		return name, err == nil
+	}
+	return modelstore.Open(dir).Find(name)
+}
+
 // checkLayers says where the layers of the answer model would lie, where a GPU computes.
 func checkLayers(cfg config.Config, dir string) []Check {
-	path := cfg.Models.Answer
-	if list, err := modelstore.Open(dir).List(); err == nil {
-		for _, m := range list {
-			if m.Name == path {
-				path = m.Path
-			}
-		}
+	path, here := findModel(dir, cfg.Models.Answer)
+	if !here || cfg.Inference.Remote.URL != "" {
+		return nil
 	}
 	f, err := gguf.Open(path)
 	if err != nil {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"strings"
 	"time"
 
@@ -17,7 +16,6 @@ import (
 	"ragd/ingest/store"
 	"ragd/internal/config"
 	"ragd/internal/localpg"
-	"ragd/internal/modelstore"
 	"ragd/migrations"
 	"ragd/retrieve"
 	"ragd/retrieve/vector"
@@ -132,8 +130,8 @@ func configuredModel(ctx context.Context, cfg config.Config) (name string, err e
 	if a.home, err = home(cfg); err != nil {
 		return "", err
 	}
-	if here, err := a.isHere(cfg.Models.Embedding); err != nil || !here {
-		return "", err
+	if _, here := findModel(a.home, cfg.Models.Embedding); !here {
+		return "", nil
 	}
 	defer func() { err = errors.Join(err, a.Close()) }()
 	if err := a.startThreads(); err != nil {
@@ -143,21 +141,6 @@ func configuredModel(ctx context.Context, cfg config.Config) (name string, err e
 		return "", err
 	}
 	return a.embed.Model(), nil
-}
-
-// isHere says whether a model can be opened without fetching it.
-func (a *App) isHere(name string) (bool, error) {
-	if looksLikePath(name) {
-		_, err := os.Stat(name)
-		return err == nil, nil
-	}
-	list, err := modelstore.Open(a.home).List()
-	for _, m := range list {
-		if m.Name == name {
-			return m.Path != "", err
-		}
-	}
-	return false, err
 }
 
 // checkRecall compares what the indexes find with the true nearest chunks, the
