@@ -41,6 +41,9 @@ func (b *benchFlags) resolve(cmd *cobra.Command, cfg config.Config, fallback str
 	if b.pairs < 1 || b.pairs > 1000 {
 		return "", &usageError{fmt.Errorf("bench: --pairs is %d, it must be between 1 and 1000", b.pairs)}
 	}
+	if b.threads < 0 || b.threads > 1024 {
+		return "", &usageError{fmt.Errorf("bench: --threads is %d, it must be between 1 and 1024, or 0 for inference.threads", b.threads)}
+	}
 	if b.threads == 0 {
 		b.threads = cfg.Inference.Threads
 	}

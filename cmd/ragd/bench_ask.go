@@ -68,11 +68,11 @@ func newBenchAsk(o *options) *cobra.Command {
 }
 
 func (b *askBench) check(cmd *cobra.Command) (err error) {
-	if b.run.Requests < 1 || b.run.Rate <= 0 || b.ttftBudget < 0 || b.run.Within < 0 {
+	if b.run.Requests < 1 || !(b.run.Rate > 0) || b.ttftBudget < 0 || !(b.run.Within >= 0) { // NaN is neither
 		return fmt.Errorf("bench ask: --requests must be at least 1, --rate above 0, --ttft-budget and --within not below 0")
 	}
 	for _, r := range b.rates {
-		if r <= 0 {
+		if !(r > 0) {
 			return fmt.Errorf("bench ask: --rates: %g is not above 0", r)
 		}
 	}

@@ -43,7 +43,7 @@ func newKV(o *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "kv", Short: "Say how much memory a model's KV cache takes", Args: args(cobra.NoArgs),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if tokens < 1 || batch < 1 || int64(tokens)*int64(batch) > 1<<40 {
+			if tokens < 1 || batch < 1 || int64(tokens) > (1<<40)/int64(batch) {
 				return &usageError{fmt.Errorf("kv: --tokens and --batch must be at least 1, and their product at most 2^40")}
 			}
 			cfg, err := o.config()
