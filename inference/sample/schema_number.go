@@ -25,7 +25,7 @@ func (t thread) inNumber(c byte, dst []thread) []thread {
 		if !t.addDigit(c) {
 			return dst
 		}
-	case c == '.' && (m == tZero || m == tInteger) && (t.n.kind == kindNumber || t.n.scale > 0):
+	case c == '.' && (m == tZero || m == tInteger) && t.mayPoint():
 		t.mode = tPoint
 	case (c == 'e' || c == 'E') && t.n.kind == kindNumber && (m == tZero || m == tInteger || m == tFraction):
 		t.mode = tE
@@ -40,6 +40,14 @@ func (t thread) inNumber(c byte, dst []thread) []thread {
 		return dst
 	}
 	return append(dst, t)
+}
+
+// mayPoint says whether there is room for a digit behind a point.
+func (t thread) mayPoint() bool {
+	if t.n.kind == kindNumber {
+		return t.before < digits
+	}
+	return t.n.scale > 0
 }
 
 // addDigit takes a digit in, as far as there may be one more.

@@ -329,6 +329,58 @@ func TestSchemaDepth(t *testing.T) {
 	t.Fatalf("no end: %.200q", text)
 }
 
+// Whatever is preferred, a number can always be ended: no digit, point or exponent is
+// let in that nothing may follow.
+func TestNumbersComeToAnEnd(t *testing.T) {
+	vocab, piece, end := schemaVocabulary()
+	for _, schema := range []string{
+		`{"type":"number"}`, `{"type":"integer"}`, `{"type":"number","minimum":-5}`, `{"type":"integer","maximum":7}`,
+		`{"type":"number","minimum":0.000001,"maximum":0.5}`, `{"type":"number","exclusiveMaximum":-0.1}`,
+	} {
+		s, err := ParseSchema([]byte(schema))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, wish := range []string{"9.", "0.", "-9.", "-0.9", "9.e", "9e+", "1.", "-1e-", "09", "50."} {
+			g, text := NewSchemaGrammar(vocab, piece, s), ""
+			for len(text) < 60 {
+				next := preferred(g, piece, end, wish)
+				if next == 0 {
+					t.Fatalf("%s: nothing may follow %q", schema, text)
+				}
+				if next == '$' {
+					break
+				}
+				text += string(next)
+				g.Accept(int32(next))
+			}
+			valid(t, validator(t, schema), schema, text)
+		}
+	}
+}
+
+// preferred is the first byte of wish that may come next, else the end ('$') or another
+// byte of a number; 0 when nothing may come.
+func preferred(g Grammar, piece func(int32) []byte, end int32, wish string) byte {
+	logits := make([]float32, end+1)
+	g.Mask(logits)
+	may := func(id int32) bool { return logits[id] == 0 }
+	for i := range len(wish) {
+		if may(int32(wish[i])) {
+			return wish[i]
+		}
+	}
+	if may(end) {
+		return '$'
+	}
+	for id := range end {
+		if p := piece(id); may(id) && len(p) == 1 && strings.IndexByte(" \n\t\r", p[0]) < 0 {
+			return p[0]
+		}
+	}
+	return 0
+}
+
 func FuzzParseSchema(f *testing.F) {
 	for _, s := range []string{`{"type":"object","properties":{"a":{"type":["integer","null"],"minimum":1}},"required":["a"]}`, `{"$ref":"#"}`, `{"enum":[1,"a"]}`, `true`} {
 		f.Add(s, uint64(1))
