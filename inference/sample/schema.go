@@ -76,7 +76,7 @@ func ParseSchema(data []byte) (*Schema, error) {
 	if !json.Valid(data) {
 		return nil, &SchemaError{Reason: "is not JSON"}
 	}
-	c := &compiler{document: data, refs: map[string]*node{}}
+	c := &compiler{doc: newDocument(data), refs: map[string]*node{}}
 	root, err := c.ref("#", "")
 	if err != nil {
 		return nil, err

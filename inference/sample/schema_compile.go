@@ -11,7 +11,7 @@ import (
 
 // compiler turns a schema's JSON into nodes.
 type compiler struct {
-	document  []byte
+	doc       *document
 	nodes     []*node
 	refs      map[string]*node
 	exclusive []oneOf
@@ -59,6 +59,7 @@ func parseMembers(data []byte) (members, error) {
 		return nil, fmt.Errorf("%.40s is not an object", data)
 	}
 	var out members
+	seen := map[string]bool{}
 	for dec.More() {
 		t, err := dec.Token()
 		if err != nil {
@@ -68,9 +69,10 @@ func parseMembers(data []byte) (members, error) {
 		if err := dec.Decode(&m.value); err != nil {
 			return nil, err
 		}
-		if out.get(m.key) != nil {
+		if seen[m.key] {
 			return nil, fmt.Errorf("%q stands there twice", m.key)
 		}
+		seen[m.key] = true
 		out = append(out, m)
 	}
 	return out, nil
@@ -110,7 +112,7 @@ func (c *compiler) find(pointer string) (json.RawMessage, error) {
 	if !ok || rest != "" && rest[0] != '/' {
 		return nil, fmt.Errorf(`"$ref" %q: only pointers into the same schema ("#/$defs/…") are supported`, pointer)
 	}
-	raw := json.RawMessage(c.document)
+	raw, at := json.RawMessage(c.doc.raw), ""
 	if rest == "" {
 		return raw, nil
 	}
@@ -119,10 +121,11 @@ func (c *compiler) find(pointer string) (json.RawMessage, error) {
 		return nil, fmt.Errorf(`"$ref" %q: %w`, pointer, err)
 	}
 	for _, step := range strings.Split(rest[1:], "/") {
-		m, err := parseMembers(raw)
+		m, err := c.doc.members(at, raw)
 		if err != nil {
 			return nil, fmt.Errorf(`"$ref" %q points nowhere`, pointer)
 		}
+		at += "/" + step
 		if raw = m.get(strings.NewReplacer("~1", "/", "~0", "~").Replace(step)); raw == nil {
 			return nil, fmt.Errorf(`"$ref" %q points nowhere`, pointer)
 		}
@@ -132,6 +135,10 @@ func (c *compiler) find(pointer string) (json.RawMessage, error) {
 
 // schema compiles one.
 func (c *compiler) schema(raw json.RawMessage, path string) (*node, error) {
+	if err := c.doc.enter(len(raw)); err != nil {
+		return nil, &SchemaError{path, err.Error()}
+	}
+	defer c.doc.leave()
 	switch string(bytes.TrimSpace(raw)) {
 	case "true":
 		return c.whatever(), nil
@@ -224,7 +231,7 @@ func (c *compiler) words(key string, raw json.RawMessage, rest members, path str
 		n.words = append(n.words, text)
 	}
 	if len(rest) > 0 {
-		if err := keepValid(n, rest, path, c.document); err != nil {
+		if err := keepValid(n, rest, path, c.doc); err != nil {
 			return nil, err
 		}
 	}
@@ -234,8 +241,8 @@ func (c *compiler) words(key string, raw json.RawMessage, rest members, path str
 }
 
 // keepValid drops the words that the rest of their schema does not allow.
-func keepValid(n *node, rest members, path string, document []byte) error {
-	c := &compiler{document: document, refs: map[string]*node{}}
+func keepValid(n *node, rest members, path string, doc *document) error {
+	c := &compiler{doc: doc, refs: map[string]*node{}}
 	other, err := c.members(rest, path)
 	if err != nil {
 		return err

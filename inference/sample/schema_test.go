@@ -381,6 +381,34 @@ func preferred(g Grammar, piece func(int32) []byte, end int32, wish string) byte
 	return 0
 }
 
+// Schemas that lead back to themselves beside an enum, or to each other so often that
+// reading them would take for ever, are refused.
+func TestSchemaWithoutEnd(t *testing.T) {
+	// Each of these reads all those behind it, so that the first takes 2^n readings.
+	defs, refs := map[string]any{}, []any{}
+	for i := 39; i >= 0; i-- {
+		defs[fmt.Sprint("d", i)] = object{"enum": []any{1}, "anyOf": append([]any{object{"type": "number"}}, refs...)}
+		refs = append(refs, object{"$ref": fmt.Sprint("#/$defs/d", i)})
+	}
+	doubling, err := json.Marshal(object{"$defs": defs, "$ref": "#/$defs/d0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct{ schema, want string }{
+		"const":    {`{"const":1,"$ref":"#"}`, "leads back"},
+		"enum":     {`{"$defs":{"a":{"enum":[[1]],"items":{"$ref":"#/$defs/a"}}},"$ref":"#/$defs/a"}`, "leads back"},
+		"two":      {`{"$defs":{"a":{"const":1,"$ref":"#/$defs/b"},"b":{"enum":[1],"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}`, "leads back"},
+		"nested":   {strings.Repeat(`{"items":`, 5000) + "{}" + strings.Repeat("}", 5000), "nest more than 256"},
+		"doubling": {string(doubling), "takes too long to read"},
+	} {
+		_, err := ParseSchema([]byte(c.schema))
+		var bad *SchemaError
+		if !errors.As(err, &bad) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
 func FuzzParseSchema(f *testing.F) {
 	for _, s := range []string{`{"type":"object","properties":{"a":{"type":["integer","null"],"minimum":1}},"required":["a"]}`, `{"$ref":"#"}`, `{"enum":[1,"a"]}`, `true`} {
 		f.Add(s, uint64(1))
