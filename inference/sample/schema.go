@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // Schema is a JSON schema (draft 2020-12) made ready to hold an answer to it. It is
@@ -81,14 +82,8 @@ func ParseSchema(data []byte) (*Schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.measure()
-	for _, n := range c.nodes {
-		n.flat = flatten(nil, n, map[*node]bool{})
-	}
-	for _, o := range c.exclusive {
-		if !o.disjoint() {
-			return nil, &SchemaError{o.path, `keyword "oneOf" is supported only where its alternatives differ in type or in a constant property; use "anyOf"`}
-		}
+	if err := c.finish(); err != nil {
+		return nil, err
 	}
 	if root.height > maxDepth {
 		return nil, &SchemaError{Reason: fmt.Sprintf("no value that nests at most %d deep satisfies it", maxDepth)}
@@ -96,15 +91,29 @@ func ParseSchema(data []byte) (*Schema, error) {
 	return &Schema{root}, nil
 }
 
+// finish tells what shows only when all nodes are there.
+func (c *compiler) finish() error {
+	c.measure()
+	for _, n := range c.nodes {
+		n.flat = flatten(nil, n, map[*node]bool{})
+	}
+	for _, o := range c.exclusive {
+		if !o.disjoint() {
+			return &SchemaError{o.path, `keyword "oneOf" is supported only where its alternatives differ in type or in a constant property; use "anyOf"`}
+		}
+	}
+	return nil
+}
+
 // measure sets the heights: the least fixed point, found by going round until
-// nothing falls any more.
+// nothing falls any more. What a node is made of mostly comes behind it.
 func (c *compiler) measure() {
 	for _, n := range c.nodes {
 		n.height = never
 	}
 	for changed := true; changed; {
 		changed = false
-		for _, n := range c.nodes {
+		for _, n := range slices.Backward(c.nodes) {
 			if h := n.measured(); h < n.height {
 				n.height, changed = h, true
 			}

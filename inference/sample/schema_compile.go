@@ -247,9 +247,8 @@ func keepValid(n *node, rest members, path string, doc *document) error {
 	if err != nil {
 		return err
 	}
-	c.measure()
-	for _, x := range c.nodes {
-		x.flat = flatten(nil, x, map[*node]bool{})
+	if err := c.finish(); err != nil {
+		return err
 	}
 	n.words = slices.DeleteFunc(n.words, func(w string) bool { return !other.accepts(w) })
 	if len(n.words) == 0 {

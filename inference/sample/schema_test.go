@@ -266,6 +266,7 @@ func TestRefusedSchemas(t *testing.T) {
 		`{"type":"number","multipleOf":2}`:                                   `"multipleOf"`,
 		`{"anyOf":[{"type":"string"}],"minLength":1}`:                        `"anyOf" is not supported beside "minLength"`,
 		`{"oneOf":[{"type":"number"},{"type":"integer"}]}`:                   `"oneOf"`,
+		`{"enum":[1],"oneOf":[{"type":"number"},{"type":"integer"}]}`:        `"oneOf"`,
 		`{"allOf":[{},{}]}`:                                                  `"allOf"`,
 		`{"$ref":"http://x/y"}`:                                              "pointers into the same schema",
 		`{"$ref":"#/$defs/none"}`:                                            "points nowhere",
