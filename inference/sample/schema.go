@@ -225,12 +225,10 @@ func apart(x, y *node) bool {
 		x, y = y, x
 	}
 	if y.kind == kindWords {
-		for _, w := range y.words {
-			if x.accepts(w) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(y.words, func(w string) bool {
+			ok, sure := x.judge(w)
+			return ok || !sure
+		})
 	}
 	if x.kind == kindObject && y.kind == kindObject {
 		return tagged(x, y)

@@ -54,7 +54,7 @@ func (g *SchemaGrammar) Accept(id int32) {
 	}
 	now := g.now
 	for _, c := range g.pieces(id) {
-		now = advance(nil, now, c)
+		now = advance(nil, now, c, maxThreads)
 	}
 	if len(now) > 0 {
 		g.now = now
@@ -64,25 +64,34 @@ func (g *SchemaGrammar) Accept(id int32) {
 // Done reports whether the value may end here.
 func (g *SchemaGrammar) Done() bool { return slices.ContainsFunc(g.now, thread.complete) }
 
-// advance appends to dst the positions after byte c, each once.
-func advance(dst, now []thread, c byte) []thread {
+// advance appends to dst, which is empty, the positions after byte c: each once, and the
+// first of them where there are more than most.
+func advance(dst, now []thread, c byte, most int) []thread {
 	for i := range now {
+		old := len(dst)
 		dst = now[i].step(c, dst)
-	}
-	if len(dst) < 2 {
-		return dst
-	}
-	out := dst[:1]
-	for _, t := range dst[1:] {
-		if !slices.Contains(out, t) && len(out) < maxThreads {
-			out = append(out, t)
+		added := dst[old:]
+		dst = dst[:old]
+		for j := range added {
+			if len(dst) < most && !held(dst, &added[j]) {
+				dst = append(dst, added[j])
+			}
 		}
 	}
-	return out
+	return dst
+}
+
+func held(list []thread, t *thread) bool {
+	for i := range list {
+		if list[i].same(t) {
+			return true
+		}
+	}
+	return false
 }
 
 // step reads a byte behind those before it.
 func (g *SchemaGrammar) step(depth int, c byte) bool {
-	g.path[depth+1] = advance(g.path[depth+1][:0], g.path[depth], c)
+	g.path[depth+1] = advance(g.path[depth+1][:0], g.path[depth], c, maxThreads)
 	return len(g.path[depth+1]) > 0
 }

@@ -1,5 +1,7 @@
 package sample
 
+import "slices"
+
 // thread is a position inside a JSON text that must follow a schema, byte by byte.
 // It is a small value: a copy is a snapshot. Where a schema leaves a choice that one
 // byte does not decide, several threads go on side by side.
@@ -30,6 +32,27 @@ type level struct {
 	n     *node
 	next  int // index of the next property, or items so far
 	depth int
+}
+
+// same reports that the same texts can follow at two positions.
+func (t *thread) same(o *thread) bool {
+	if t.mode != o.mode || t.n != o.n || !t.top.same(o.top) {
+		return false
+	}
+	a, b := *t, *o
+	a.top, b.top = nil, nil
+	return a == b
+}
+
+// same reports that two levels are alike, with all those around them. Levels that were
+// opened by one thread are one.
+func (l *level) same(o *level) bool {
+	for ; l != o; l, o = l.up, o.up {
+		if l == nil || o == nil || l.n != o.n || l.next != o.next || l.depth != o.depth {
+			return false
+		}
+	}
+	return true
 }
 
 type threadMode uint8
@@ -319,18 +342,21 @@ func (t thread) complete() bool {
 
 // accepts reports that a JSON text is a value of the node.
 func (n *node) accepts(text string) bool {
-	now := []thread{{mode: tValue, n: n}}
+	ok, _ := n.judge(text)
+	return ok
+}
+
+// mostTried bounds the positions that judge keeps side by side.
+const mostTried = 32
+
+// judge is accepts, and whether a text that is not accepted surely is no value: of too
+// many positions side by side some were not followed.
+func (n *node) judge(text string) (ok, sure bool) {
+	now, sure := []thread{{mode: tValue, n: n}}, true
 	for i := range len(text) {
-		var next []thread
-		for _, t := range now {
-			next = t.step(text[i], next)
-		}
-		now = next
+		now = advance(nil, now, text[i], mostTried)
+		sure = sure && len(now) < mostTried
 	}
-	for _, t := range now {
-		if t.complete() {
-			return true
-		}
-	}
-	return false
+	ok = slices.ContainsFunc(now, thread.complete)
+	return ok, ok || sure
 }

@@ -410,6 +410,57 @@ func TestSchemaWithoutEnd(t *testing.T) {
 	}
 }
 
+// Where two alternatives read the same text, a position is kept once, not once for each
+// way there: of n items 2^n.
+func TestAlternativesDoNotMultiply(t *testing.T) {
+	const either = `{"anyOf":[{"type":"integer"},{"type":"number"}]}`
+	ones := "[" + strings.Repeat("1,", 60) + "1]"
+	vocab, piece, _ := schemaVocabulary()
+	s, err := ParseSchema([]byte(`{"type":"array","items":` + either + `}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := NewSchemaGrammar(vocab, piece, s)
+	for i := range len(ones) {
+		g.Accept(int32(ones[i]))
+		if len(g.now) > 2 {
+			t.Fatalf("%d positions after %q", len(g.now), ones[:i+1])
+		}
+	}
+	if !g.Done() {
+		t.Errorf("%s is not accepted", ones)
+	}
+	enum := `{"type":"array","items":` + either + `,"enum":[` + ones + `]}`
+	if s, err = ParseSchema([]byte(enum)); err != nil || !s.root.accepts(ones) {
+		t.Errorf("%s: %v", enum, err)
+	}
+}
+
+// Positions that differ in every container around them are more than can be kept: then
+// nothing is known, and two alternatives that may have a value in common do not pass for
+// exclusive.
+func TestTooManyPositions(t *testing.T) {
+	deep := strings.Repeat("[", 40) + strings.Repeat("]", 40)
+	list := `{"type":"array","maxItems":%d,"items":{"$ref":"#/$defs/x"}}`
+	x := `"$defs":{"x":{"anyOf":[` + fmt.Sprintf(list, 1) + "," + fmt.Sprintf(list, 2) + "," + fmt.Sprintf(list, 3) + `]}}`
+	s, err := ParseSchema([]byte(`{` + x + `,"$ref":"#/$defs/x"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ok, _ := s.root.judge(deep); !ok {
+		t.Errorf("%s is not accepted", deep)
+	}
+	other := strings.Replace(deep, "[]", "[0]", 1)
+	if ok, sure := s.root.judge(other); ok || sure {
+		t.Errorf("%s is accepted: %v, surely: %v", other, ok, sure)
+	}
+	_, err = ParseSchema([]byte(`{` + x + `,"oneOf":[{"$ref":"#/$defs/x"},{"const":` + other + `}]}`))
+	var bad *SchemaError
+	if !errors.As(err, &bad) || !strings.Contains(err.Error(), `"oneOf"`) {
+		t.Errorf("%v", err)
+	}
+}
+
 func FuzzParseSchema(f *testing.F) {
 	for _, s := range []string{`{"type":"object","properties":{"a":{"type":["integer","null"],"minimum":1}},"required":["a"]}`, `{"$ref":"#"}`, `{"enum":[1,"a"]}`, `true`} {
 		f.Add(s, uint64(1))
