@@ -2,7 +2,10 @@ package sample_test
 
 import (
 	"fmt"
+	"math"
+	"strings"
 	"testing"
+	"time"
 
 	"ragd/inference/gguf"
 	"ragd/inference/sample"
@@ -10,20 +13,25 @@ import (
 	"ragd/internal/testenv"
 )
 
-// A mask over the vocabulary of SmolLM2, in the states that an object spends its time in.
-func BenchmarkJSONMask(b *testing.B) {
-	f, err := gguf.Open(testenv.Model(b, "smollm2-135m-instruct"))
+// smolVocabulary is the vocabulary of SmolLM2.
+func smolVocabulary(tb testing.TB) (*sample.Vocabulary, tokenizer.Tokenizer, []float32) {
+	tb.Helper()
+	f, err := gguf.Open(testenv.Model(tb, "smollm2-135m-instruct"))
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
+	defer f.Close()
 	tok, err := tokenizer.FromGGUF(f)
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
 	const size = 49152
-	vocab := sample.NewVocabulary(size, tok.Piece, tok.Special().EndOfGeneration)
-	defer f.Close()
-	row := make([]float32, size)
+	return sample.NewVocabulary(size, tok.Piece, tok.Special().EndOfGeneration), tok, make([]float32, size)
+}
+
+// A mask over the vocabulary of SmolLM2, in the states that an object spends its time in.
+func BenchmarkJSONMask(b *testing.B) {
+	vocab, tok, row := smolVocabulary(b)
 	for _, prefix := range []string{``, `{"key`, `{"key":`, `{"key":"a"`, `{"key":1`} {
 		b.Run(fmt.Sprintf("after %q", prefix), func(b *testing.B) {
 			j := sample.NewJSON(vocab, tok.Piece)
@@ -32,6 +40,85 @@ func BenchmarkJSONMask(b *testing.B) {
 			}
 			for b.Loop() {
 				j.Mask(row)
+			}
+		})
+	}
+}
+
+// repeat is n schemas made of one, with their number in place of #, in a list.
+func repeat(schema string, n int) string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = strings.ReplaceAll(schema, "#", fmt.Sprint(i+1))
+	}
+	return "[" + strings.Join(list, ",") + "]"
+}
+
+// masked are schemas, and how answers to them begin, with one position and with as many
+// as a schema can have side by side.
+var masked = map[string]struct{ schema, prefix string }{
+	"string":         {`{"type":"string","maxLength":100}`, `"ab`},
+	"object":         {`{"type":"object","properties":{"a":{"type":"string"}},"required":["a"]}`, `{"a":"b`},
+	"200 strings":    {`{"anyOf":` + repeat(`{"type":"string","maxLength":#00}`, 200) + `}`, `"ab`},
+	"200 lists":      {`{"anyOf":` + repeat(`{"type":"array","maxItems":#000,"items":{"anyOf":[{"type":"string","maxLength":50},{"type":"number"},{"type":"integer"}]}}`, 200) + `}`, `["ab`},
+	"values":         {`{"anyOf":` + strings.ReplaceAll(repeat(`{"type":"array","maxItems":#000,"items":{"$ref":"@/$defs/x"}}`, 150), "@", "#") + `,"$defs":{"x":{"anyOf":` + repeat(`{"type":"string","maxLength":#00}`, 250) + `}}}`, `[`},
+	"2000 constants": {`{"anyOf":` + repeat(`{"const":"word #"}`, 2000) + `}`, `"wor`},
+}
+
+func grammar(tb testing.TB, vocab *sample.Vocabulary, tok tokenizer.Tokenizer, schema, prefix string) *sample.SchemaGrammar {
+	tb.Helper()
+	s, err := sample.ParseSchema([]byte(schema))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	g := sample.NewSchemaGrammar(vocab, tok.Piece, s)
+	for _, id := range tok.Encode(nil, prefix) {
+		g.Accept(id)
+	}
+	return g
+}
+
+// Whatever the schema, a mask takes no more than some walks over the vocabulary: all
+// answers that run wait for it.
+func TestMaskIsBounded(t *testing.T) {
+	vocab, tok, row := smolVocabulary(t)
+	took := map[string]time.Duration{}
+	for name, c := range masked {
+		g := grammar(t, vocab, tok, c.schema, c.prefix)
+		took[name] = time.Hour
+		for range 3 {
+			began := time.Now()
+			clear(row)
+			g.Mask(row)
+			took[name] = min(took[name], time.Since(began))
+		}
+		if n := len(row) - count(row, float32(math.Inf(-1))); n == 0 {
+			t.Errorf("%s: every token is ruled out", name)
+		}
+	}
+	for name, d := range took {
+		if d > 40*took["string"] {
+			t.Errorf("%s: a mask took %v, one for a string %v", name, d, took["string"])
+		}
+	}
+}
+
+func count(row []float32, v float32) (n int) {
+	for _, x := range row {
+		if x == v {
+			n++
+		}
+	}
+	return n
+}
+
+func BenchmarkSchemaMasks(b *testing.B) {
+	vocab, tok, row := smolVocabulary(b)
+	for name, c := range masked {
+		b.Run(name, func(b *testing.B) {
+			g := grammar(b, vocab, tok, c.schema, c.prefix)
+			for b.Loop() {
+				g.Mask(row)
 			}
 		})
 	}

@@ -12,13 +12,21 @@ type SchemaGrammar struct {
 	now     []thread
 	allowed tokenSet
 	path    [][]thread // positions after each byte of the token being tried
+	full    int        // work that a mask may take with all positions
+	work    int        // what is left of it
 }
 
 var _ Grammar = (*SchemaGrammar)(nil)
 
-// maxThreads bounds the positions kept side by side. Leaving some out rules out
-// valid answers, never lets an invalid one through.
-const maxThreads = 128
+const (
+	// maxThreads bounds the positions kept side by side. Leaving some out rules out
+	// valid answers, never lets an invalid one through.
+	maxThreads = 128
+	// A mask may take as much work as maskWork walks over the whole vocabulary with one
+	// position. When a schema takes more, the tokens that are left are tried at the first
+	// position only: everybody's answers wait for a mask.
+	maskWork, leastWork = 4, 1 << 18
+)
 
 // NewSchemaGrammar starts a grammar over a vocabulary; piece is the function that
 // the vocabulary was made with.
@@ -26,6 +34,7 @@ func NewSchemaGrammar(v *Vocabulary, piece func(id int32) []byte, s *Schema) *Sc
 	return &SchemaGrammar{
 		vocab: v, pieces: piece, now: []thread{{mode: tValue, n: s.root}},
 		allowed: newTokenSet(v.size), path: make([][]thread, v.longer+1),
+		full: max(maskWork*(len(v.plain)+len(v.others)), leastWork),
 	}
 }
 
@@ -37,7 +46,7 @@ func (g *SchemaGrammar) Mask(logits []float32) {
 			g.allowed.add(id)
 		}
 	}
-	g.path[0] = append(g.path[0][:0], g.now...)
+	g.path[0], g.work = append(g.path[0][:0], g.now...), g.full
 	g.vocab.allow(&g.allowed, slices.ContainsFunc(g.now, thread.roomy), g.step)
 	g.allowed.mask(logits)
 }
@@ -92,6 +101,16 @@ func held(list []thread, t *thread) bool {
 
 // step reads a byte behind those before it.
 func (g *SchemaGrammar) step(depth int, c byte) bool {
-	g.path[depth+1] = advance(g.path[depth+1][:0], g.path[depth], c, maxThreads)
-	return len(g.path[depth+1]) > 0
+	now, most := g.path[depth], maxThreads
+	if g.work <= 0 {
+		now, most = now[:1], 1
+	}
+	next := advance(g.path[depth+1][:0], now, c, most)
+	g.path[depth+1] = next
+	for i := range now {
+		g.work -= now[i].ways()
+	}
+	// Each new position was compared with those before it, which is quick.
+	g.work -= len(next) * len(next) / 16
+	return len(next) > 0
 }

@@ -34,6 +34,22 @@ type level struct {
 	depth int
 }
 
+// ways is how many nodes the next byte is tried with.
+func (t *thread) ways() int {
+	n := t.n
+	switch t.mode {
+	case tFirstItem:
+		n = t.top.n.item(0)
+	case tValue:
+	default:
+		return 1
+	}
+	if n == nil {
+		return 1
+	}
+	return 1 + len(n.flat)
+}
+
 // same reports that the same texts can follow at two positions.
 func (t *thread) same(o *thread) bool {
 	if t.mode != o.mode || t.n != o.n || !t.top.same(o.top) {
