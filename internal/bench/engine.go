@@ -154,7 +154,10 @@ func openEngine(ctx context.Context, cfg EngineConfig) (*engineBench, error) {
 	if b.engine, err = engine.New(b.recite, b.tok, cfg.Engine); err != nil {
 		return nil, errors.Join(err, dec.Close())
 	}
-	return b, b.warmUp(ctx)
+	if err := b.warmUp(ctx); err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	return b, nil
 }
 
 // PeakOps is a device that knows what it could do at the most: memory read, int8 and

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -109,6 +110,40 @@ func TestEngineOnADevice(t *testing.T) {
 	}
 	if _, err := RunEngine(t.Context(), cfg); !errors.Is(err, failed) {
 		t.Errorf("the error is %v", err)
+	}
+}
+
+// closing is a backend that remembers that it was closed.
+type closing struct {
+	*cpu.Backend
+	closed bool
+}
+
+func (c *closing) Close() error {
+	c.closed = true
+	return c.Backend.Close()
+}
+
+// An engine that does not get warm is not left running.
+func TestAnInterruptedEngineIsClosed(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var ops *closing
+	_, err := RunEngine(ctx, EngineConfig{
+		Model: testenv.Model(t, "smollm2-135m-instruct"), Tests: []string{"pp32"}, Pairs: 1,
+		Backend: func() (model.Ops, error) {
+			b, err := cpu.New(cpu.Config{})
+			ops = &closing{Backend: b}
+			return ops, err
+		},
+		Progress: func(what string) {
+			if what == "warming up" {
+				cancel()
+			}
+		},
+	})
+	if !errors.Is(err, context.Canceled) || ops == nil || !ops.closed {
+		t.Errorf("%v, closed: %v", err, ops != nil && ops.closed)
 	}
 }
 
