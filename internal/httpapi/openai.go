@@ -56,7 +56,12 @@ func openAIBodyOf(e *answer.Error, traceID string) openAIError {
 	k := openAIErrors[e.Code]
 	out := openAIError{openAIErrorDetail{Message: e.Message, Type: k.kind, Code: k.code, TraceID: traceID}}
 	if e.Field != "" {
-		out.Error.Param = &e.Field
+		// What POST /ask has inside "sampling" stands in the request itself here.
+		field, inside := strings.CutPrefix(e.Field, "sampling.")
+		if rest, named := strings.CutPrefix(e.Message, e.Field); inside && named {
+			out.Error.Message = field + rest
+		}
+		out.Error.Param = &field
 	}
 	return out
 }

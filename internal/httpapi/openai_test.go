@@ -189,6 +189,16 @@ func TestCompletionFailsLate(t *testing.T) {
 	}
 }
 
+// An error names the field that was sent, not where POST /ask has it.
+func TestErrorsNameTheFieldSent(t *testing.T) {
+	for field, want := range map[string]string{"sampling.stop[0]": "stop[0]", "sampling.top_p": "top_p", "messages": "messages"} {
+		e := openAIBodyOf(&answer.Error{Code: answer.Invalid, Field: field, Message: field + ": is wrong"}, "").Error
+		if *e.Param != want || e.Message != want+": is wrong" {
+			t.Errorf("%s: %s, %q", field, *e.Param, e.Message)
+		}
+	}
+}
+
 func TestModels(t *testing.T) {
 	srv := newServer(t, &fakeAsker{})
 	for path, want := range map[string]string{
