@@ -309,9 +309,15 @@ func unexpectedEnd(err error) error {
 	return err
 }
 
+// failure gives the failure of an answer its code. Where a step panicked, the stack goes
+// with it to the log.
 func failure(err error) error {
-	if errors.Is(err, engine.ErrClosed) {
+	var fault *engine.PanicError
+	switch {
+	case errors.Is(err, engine.ErrClosed):
 		return &answer.Error{Code: answer.Unavailable, Message: "the server is shutting down", Err: err}
+	case errors.As(err, &fault):
+		return fmt.Errorf("%w\n%s", err, fault.Stack)
 	}
 	return unavailable(remoteFailure(err))
 }
