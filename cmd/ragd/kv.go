@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"ragd/inference/gguf"
-	"ragd/inference/kvcache"
 	"ragd/inference/model"
 	"ragd/internal/app"
 	"ragd/internal/config"
@@ -104,7 +103,7 @@ func kvMemory(name, path string, cfg config.Config, tokens, batch int) (kvReport
 		return kvReport{}, fmt.Errorf("%s: %w", path, err)
 	}
 	i := &cfg.Inference
-	perToken := int64(kvcache.LayoutOf(c, app.CacheType(*i).ValueBytes()).TokenBytes())
+	perToken := int64(c.KVBytesPerToken(app.CacheType(*i).ValueBytes()))
 	r := kvReport{
 		Model: name, CacheType: i.KVCacheType, BytesPerToken: perToken,
 		Tokens: tokens, Batch: batch, Bytes: perToken * int64(tokens) * int64(batch),

@@ -19,9 +19,3 @@ func Example() {
 	fmt.Println(second.Cached(), "tokens cached,", pool.InUse(), "blocks in use")
 	// Output: 32 tokens cached, 4 blocks in use
 }
-
-func ExampleLayout() {
-	layout := kvcache.Layout{Layers: 36, KVHeads: 16, HeadDim: 128, Bytes: 2}
-	fmt.Printf("%.0f KiB a token, %d blocks in 1 GiB\n", layout.TokenBytes()/1024, layout.BlocksFor(1<<30))
-	// Output: 288 KiB a token, 227 blocks in 1 GiB
-}

@@ -86,9 +86,6 @@ func (p *Pool) Clear() {
 	}
 }
 
-// Blocks is the size of the pool.
-func (p *Pool) Blocks() int { return p.size }
-
 // InUse is the number of blocks held by tables; a shared block counts once.
 func (p *Pool) InUse() int { return p.inUse }
 

@@ -143,3 +143,11 @@ func TestTwinsBecomeOne(t *testing.T) {
 		t.Errorf("tables %v and %v, %d blocks in use; want equal tables of 2", a.Blocks(), b.Blocks(), p.InUse())
 	}
 }
+
+func TestBlocksOf(t *testing.T) {
+	for tokens, want := range map[int]int{0: 0, 1: 1, 16: 1, 17: 2, 1000: 63} {
+		if got := BlocksOf(tokens); got != want {
+			t.Errorf("BlocksOf(%d) = %d, want %d", tokens, got, want)
+		}
+	}
+}

@@ -27,6 +27,11 @@ func (t *Table) Capacity() int { return len(t.blocks) * model.BlockTokens }
 // there.
 func (t *Table) Cached() int { return t.cached }
 
+// BlocksOf is how many blocks a sequence of that many tokens takes.
+func BlocksOf(tokens int) int {
+	return (tokens + model.BlockTokens - 1) / model.BlockTokens
+}
+
 // Need is how many free blocks Reserve would use up. Admitting another sequence
 // first can only make it smaller.
 func (p *Pool) Need(tokens []int32, capacity int, salt string) int {

@@ -88,9 +88,6 @@ func TestDistributionAgainstFullSort(t *testing.T) {
 		if err != nil || want[id] == 0 {
 			t.Fatalf("drew %d of probability 0, %v", id, err)
 		}
-		if prob, err := s.Probability(logits, id); err != nil || math.Abs(prob-want[id]) > 1e-9 {
-			t.Fatalf("probability of %d is %v, want %v, %v", id, prob, want[id], err)
-		}
 	})
 }
 

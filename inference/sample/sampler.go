@@ -131,20 +131,6 @@ func (s *Sampler) finish(items []item) []Candidate {
 	return s.out
 }
 
-// Probability is the chance that Sample draws id from these logits.
-func (s *Sampler) Probability(logits []float32, id int32) (float64, error) {
-	dist, err := s.Distribution(logits)
-	if err != nil {
-		return 0, err
-	}
-	for _, c := range dist {
-		if c.ID == id {
-			return c.P, nil
-		}
-	}
-	return 0, nil
-}
-
 func (s *Sampler) penalises() bool {
 	return s.p.RepetitionPenalty != 0 && s.p.RepetitionPenalty != 1
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"ragd/inference/cpu"
+	"ragd/inference/kvcache"
 	"ragd/inference/model"
 	"ragd/inference/quant"
 	"ragd/internal/answer"
@@ -69,7 +70,7 @@ func (a *App) offloadSlots(ops model.Ops) int {
 		}
 		return 0
 	}
-	return (i.KVOffloadTokens + model.BlockTokens - 1) / model.BlockTokens
+	return kvcache.BlocksOf(i.KVOffloadTokens)
 }
 
 // CacheType is how the settings have keys and values kept, on every backend.

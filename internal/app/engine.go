@@ -10,6 +10,7 @@ import (
 
 	"ragd/inference/engine"
 	"ragd/inference/gguf"
+	"ragd/inference/kvcache"
 	"ragd/inference/model"
 	"ragd/inference/sample"
 	"ragd/inference/tokenizer"
@@ -166,7 +167,7 @@ func chatModel(f *gguf.File, path string) (*answerModel, tokenizer.Tokenizer, er
 func (a *App) startEngine(ctx context.Context, f *gguf.File, tok tokenizer.Tokenizer) (*engine.Engine, model.Config, error) {
 	i := a.cfg.Inference
 	cache := CacheType(i)
-	blocks := (i.KVCacheTokens + model.BlockTokens - 1) / model.BlockTokens
+	blocks := kvcache.BlocksOf(i.KVCacheTokens)
 	load := model.LoadConfig{Blocks: blocks, StepTokens: i.StepTokens}
 	ops, err := a.answerBackends(f, &load)
 	if err != nil {

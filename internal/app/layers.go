@@ -8,6 +8,7 @@ import (
 
 	"ragd/inference/cpu"
 	"ragd/inference/gguf"
+	"ragd/inference/kvcache"
 	"ragd/inference/model"
 	"ragd/internal/config"
 )
@@ -154,7 +155,7 @@ func Layers(f *gguf.File, cfg config.Config) (places []model.Place, err error) {
 		}
 		return nil, err
 	}
-	load := model.LoadConfig{Blocks: (i.KVCacheTokens + model.BlockTokens - 1) / model.BlockTokens, StepTokens: i.StepTokens}
+	load := model.LoadConfig{Blocks: kvcache.BlocksOf(i.KVCacheTokens), StepTokens: i.StepTokens}
 	stages, err := spread(f, i, ops, load, cpu.Config{Threads: i.Threads, CacheType: CacheType(i)}, nil)
 	if err != nil {
 		return nil, err

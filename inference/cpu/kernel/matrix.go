@@ -8,7 +8,7 @@ import (
 	"unsafe"
 )
 
-// Errors of New, Pack and PackF32.
+// Errors of New and Pack.
 var (
 	ErrType  = errors.New("kernel: unsupported tensor type")
 	ErrShape = errors.New("kernel: bad matrix shape")
@@ -99,25 +99,6 @@ func Pack(t Type, rows, cols int, src []byte) (*Matrix, error) {
 	}
 	m.allocate()
 	return m, m.Fill(0, rows, src)
-}
-
-// PackF32 packs float32 weights stored row after row.
-func PackF32(rows, cols int, src []float32) (*Matrix, error) {
-	m, err := shaped(F32, rows, cols)
-	if err != nil {
-		return nil, err
-	}
-	if len(src) != rows*cols {
-		return nil, fmt.Errorf("%w: %d values for %d × %d", ErrShape, len(src), rows, cols)
-	}
-	m.allocate()
-	for r := range rows {
-		strip := m.f32[r/PackRows*m.strip:]
-		for c, v := range src[r*cols : (r+1)*cols] {
-			strip[c*PackRows+r%PackRows] = v
-		}
-	}
-	return m, nil
 }
 
 // floats views bytes that begin a cache line as float32 values.

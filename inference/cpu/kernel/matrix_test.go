@@ -78,16 +78,6 @@ func TestRowFloats(t *testing.T) {
 			}
 		}
 	}
-	x := normals(r, rows*cols)
-	m, err := PackF32(rows, cols, x)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := make([]float32, cols)
-	for row := range rows {
-		m.Row(got, row)
-		same(t, "PackF32", got, x[row*cols:(row+1)*cols])
-	}
 }
 
 func floatAt(typ Type, src []byte, i int) float32 {
@@ -153,9 +143,6 @@ func TestPackErrors(t *testing.T) {
 		if _, err := Pack(c.typ, c.rows, c.cols, make([]byte, c.src)); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
-	}
-	if _, err := PackF32(2, 2, make([]float32, 3)); !errors.Is(err, ErrShape) {
-		t.Errorf("short PackF32: %v", err)
 	}
 	m, err := New(Q8_0, 16, 32)
 	if err != nil {
