@@ -119,6 +119,8 @@ func (s *stack) checkRemote(t *testing.T) {
 			if root := front.checkTrace(t, row, spans, "front"); root.parent() != "" {
 				t.Errorf("the front's root has a parent: %+v", root)
 			}
+			checkCall(t, spans, "front", between.URL)
+			checkCall(t, spans, "engine", "")
 			if c.engine == "" {
 				for _, j := range spans {
 					if j.service != "front" {

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -43,7 +44,11 @@ type jspan struct {
 	Duration      int64  `json:"duration"`
 	ProcessID     string `json:"processID"`
 	service       string
-	References    []struct {
+	Tags          []struct {
+		Key   string `json:"key"`
+		Value any    `json:"value"`
+	} `json:"tags"`
+	References []struct {
 		RefType string `json:"refType"`
 		SpanID  string `json:"spanID"`
 		TraceID string `json:"traceID"`
@@ -92,6 +97,33 @@ func (j jspan) parent() string {
 	return ""
 }
 
+// tag is an attribute as text, or empty.
+func (j jspan) tag(key string) string {
+	for _, t := range j.Tags {
+		if t.Key == key {
+			return fmt.Sprint(t.Value)
+		}
+	}
+	return ""
+}
+
+// checkCall: a service's call to its model is a client's with the address of the server,
+// or internal where address is empty.
+func checkCall(t *testing.T, spans []jspan, service, address string) {
+	t.Helper()
+	kind, host, port := "internal", "", ""
+	if address != "" {
+		kind = "client"
+		host, port, _ = strings.Cut(strings.TrimPrefix(address, "http://"), ":")
+	}
+	for _, j := range spans {
+		if j.service == service && strings.HasPrefix(j.OperationName, "chat ") &&
+			(j.tag("span.kind") != kind || j.tag("server.address") != host || j.tag("server.port") != port) {
+			t.Errorf("%q of %s has the tags %v; the model is at %q", j.OperationName, service, j.Tags, address)
+		}
+	}
+}
+
 // asked is a request and how it ends.
 type asked struct {
 	path    string
@@ -117,7 +149,9 @@ func (s *stack) checkTraces(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(asks)) {
 		t.Run(name, func(t *testing.T) {
 			row := s.ask(t, asks[name])
-			s.checkTrace(t, row, s.trace(t, row.TraceID), "ragd")
+			spans := s.trace(t, row.TraceID)
+			s.checkTrace(t, row, spans, "ragd")
+			checkCall(t, spans, "ragd", "")
 		})
 	}
 }

@@ -37,7 +37,7 @@ func oneQuestion(t *Telemetry) {
 	endRetrieval(nil)
 	stage(ctx, StageRerank, "best-sentence")(nil)
 	stage(ctx, StagePack, "")(nil)
-	chat, endChat := r.Chat(ctx, "model")
+	chat, endChat := r.Chat(ctx, "model", Server{})
 	stage(chat, StageRender, "")(nil)
 	at := time.Now()
 	r.Generation(chat, EngineTimes{

@@ -17,6 +17,8 @@ const (
 	attrDataSource    = "gen_ai.data_source.id"
 	attrTokenType     = "gen_ai.token.type"
 	attrErrorType     = "error.type"
+	attrServerAddress = "server.address"
+	attrServerPort    = "server.port"
 
 	// Span attributes of ragd.
 	attrOutcome         = "ragd.outcome"
@@ -91,6 +93,10 @@ const (
 	// OperationRerank is for Summary.Operation.
 	OperationRerank = "rerank"
 
-	provider = "ragd"
-	scope    = "ragd"
+	// Values of attrProvider: ragd's own engine, and any server that is asked in the form
+	// of OpenAI, of which no more is known.
+	provider       = "ragd"
+	providerOpenAI = "openai"
+
+	scope = "ragd"
 )

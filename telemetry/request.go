@@ -26,7 +26,6 @@ type Request struct {
 	open       []*part
 	firstWrite time.Time
 	engine     EngineTimes
-	model      string
 }
 
 // EngineTimes are the engine's own stamps of one generation; zero where the
@@ -181,19 +180,30 @@ func (r *Request) interval(ctx context.Context, s Stage, from, to time.Time) {
 	if to.Before(from) {
 		to = from
 	}
-	_, span := r.t.tracer.Start(ctx, s.String(), trace.WithTimestamp(from))
+	its := r.t.stageSpans.of(s, "")
+	_, span := r.t.tracer.Start(ctx, its.name, its.kind, its.attrs, trace.WithTimestamp(from))
 	span.End(trace.WithTimestamp(to))
 	r.add(s, from, to)
 }
 
-// Chat opens the span that holds render, queue, prefill and decode. It is not a
-// stage of its own.
-func (r *Request) Chat(ctx context.Context, model string) (context.Context, func(error)) {
-	r.mu.Lock()
-	r.model = model
-	r.mu.Unlock()
-	ctx, span := r.t.tracer.Start(ctx, "chat "+model, trace.WithAttributes(
-		attribute.String(attrOperation, "chat"), attribute.String(attrProvider, provider), attribute.String(attrRequestModel, model)))
+// Server is where a model runs: the host and port that are called. The zero value is
+// this process.
+type Server struct {
+	Address string
+	Port    int
+}
+
+// Chat opens the span of a call to a model, which holds render, queue, prefill and
+// decode. It is not a stage of its own. A call to another server is one of kind CLIENT.
+func (r *Request) Chat(ctx context.Context, model string, at Server) (context.Context, func(error)) {
+	kind, attrs := trace.SpanKindInternal, []attribute.KeyValue{attribute.String(attrOperation, operationChat), attribute.String(attrRequestModel, model)}
+	if at == (Server{}) {
+		attrs = append(attrs, attribute.String(attrProvider, provider))
+	} else {
+		kind = trace.SpanKindClient
+		attrs = append(attrs, attribute.String(attrProvider, providerOpenAI), attribute.String(attrServerAddress, at.Address), attribute.Int(attrServerPort, at.Port))
+	}
+	ctx, span := r.t.tracer.Start(ctx, "chat "+model, trace.WithSpanKind(kind), trace.WithAttributes(attrs...))
 	return ctx, r.opened(&part{span: span})
 }
 

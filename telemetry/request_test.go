@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // rig is telemetry whose spans and log lie in memory.
@@ -59,7 +61,7 @@ func TestCancelledIsChargedToItsStage(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRig(t, false)
 			ctx, req := r.Begin(t.Context(), "POST /ask", base)
-			chat, end := req.Chat(ctx, "m")
+			chat, end := req.Chat(ctx, "m", Server{})
 			req.Generation(chat, c.times, at(100))
 			end(context.Canceled)
 			got := req.Timings(at(100))
@@ -141,7 +143,7 @@ func TestPausesAreTold(t *testing.T) {
 	for _, n := range []int{0, 2} {
 		r := newRig(t, false)
 		ctx, req := r.Begin(t.Context(), "POST /ask", base)
-		ctx, end := req.Chat(ctx, "model")
+		ctx, end := req.Chat(ctx, "model", Server{})
 		at := func(ms int) time.Time { return base.Add(time.Duration(ms) * time.Millisecond) }
 		req.Generation(ctx, EngineTimes{Submitted: at(0), Scheduled: at(5), FirstToken: at(10), Last: at(90), OutputTokens: 9, Preemptions: n, Preempted: time.Duration(n) * 15 * time.Millisecond}, at(90))
 		end(nil)
@@ -155,6 +157,36 @@ func TestPausesAreTold(t *testing.T) {
 				t.Errorf("%s of an answer that paused %d times: %v", s.Name, n, s.Attributes)
 			}
 		}
+	}
+}
+
+// A call to a model of another server is a client's, with the server's address and the
+// form it is asked in; one in this process is internal and has neither.
+func TestChatSaysWhereTheModelRuns(t *testing.T) {
+	for _, c := range []struct {
+		at    Server
+		kind  trace.SpanKind
+		attrs map[attribute.Key]attribute.Value
+	}{
+		{Server{}, trace.SpanKindInternal, map[attribute.Key]attribute.Value{attrProvider: attribute.StringValue("ragd")}},
+		{Server{"models.example", 8000}, trace.SpanKindClient, map[attribute.Key]attribute.Value{
+			attrProvider: attribute.StringValue("openai"), attrServerAddress: attribute.StringValue("models.example"), attrServerPort: attribute.IntValue(8000),
+		}},
+	} {
+		r := newRig(t, false)
+		ctx, req := r.Begin(t.Context(), "POST /ask", time.Now())
+		_, end := req.Chat(ctx, "m", c.at)
+		end(nil)
+		span := r.spans.GetSpans()[0]
+		c.attrs[attrOperation], c.attrs[attrRequestModel] = attribute.StringValue("chat"), attribute.StringValue("m")
+		got := map[attribute.Key]attribute.Value{}
+		for _, kv := range span.Attributes {
+			got[kv.Key] = kv.Value
+		}
+		if span.Name != "chat m" || span.SpanKind != c.kind || !maps.Equal(got, c.attrs) {
+			t.Errorf("at %+v: %q, %v, %v, want %v, %v", c.at, span.Name, span.SpanKind, got, c.kind, c.attrs)
+		}
+		req.End(ctx, req.Timings(time.Now()), Summary{Outcome: Answered})
 	}
 }
 

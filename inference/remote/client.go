@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -34,6 +35,8 @@ type Config struct {
 // concurrent use.
 type Client struct {
 	base  string
+	host  string
+	port  int
 	model string
 	tok   tokenizer.Tokenizer
 	cfg   Config
@@ -66,10 +69,29 @@ func New(base, model string, tok tokenizer.Tokenizer, cfg Config) (*Client, erro
 	if cfg.HTTP == nil {
 		cfg.HTTP = &http.Client{}
 	}
-	c := &Client{base: strings.TrimSuffix(base, "/"), model: model, tok: tok, cfg: cfg}
+	port, err := portOf(u)
+	if err != nil {
+		return nil, fmt.Errorf("remote: %q: %w", base, err)
+	}
+	c := &Client{base: strings.TrimSuffix(base, "/"), host: u.Hostname(), port: port, model: model, tok: tok, cfg: cfg}
 	c.stop, c.cancel = context.WithCancel(context.Background())
 	return c, nil
 }
+
+// portOf is the port that an address names, else that of its scheme.
+func portOf(u *url.URL) (int, error) {
+	switch {
+	case u.Port() != "":
+		port, err := strconv.ParseUint(u.Port(), 10, 16)
+		return int(port), err
+	case u.Scheme == "https":
+		return 443, nil
+	}
+	return 80, nil
+}
+
+// Server is the host and port that requests go to.
+func (c *Client) Server() (host string, port int) { return c.host, c.port }
 
 // ErrServer is wrapped by whatever goes wrong with the server.
 var ErrServer = errors.New("remote server")

@@ -344,3 +344,28 @@ func FuzzEvents(f *testing.F) {
 		}
 	})
 }
+
+// TestServer: the host and port that are called, also where the address leaves the
+// port to its scheme.
+func TestServer(t *testing.T) {
+	for address, want := range map[string]struct {
+		host string
+		port int
+	}{
+		"http://127.0.0.1:8000/v1":     {"127.0.0.1", 8000},
+		"http://models.example/v1":     {"models.example", 80},
+		"https://models.example/v1":    {"models.example", 443},
+		"https://[2001:db8::1]:444/v1": {"2001:db8::1", 444},
+	} {
+		c, err := New(address, "m", nil, Config{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if host, port := c.Server(); host != want.host || port != want.port {
+			t.Errorf("%s is at %s, %d", address, host, port)
+		}
+	}
+	if _, err := New("http://models.example:70000/v1", "m", nil, Config{}); err == nil {
+		t.Error("port 70000 was taken")
+	}
+}

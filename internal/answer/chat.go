@@ -103,7 +103,7 @@ type talking struct {
 }
 
 func (t *talking) run(ctx context.Context) (err error) {
-	ctx, end := t.rec.Chat(ctx, t.res.Model)
+	ctx, end := t.rec.Chat(ctx, t.res.Model, t.Generator.Model().Server)
 	defer func() { end(err) }()
 	tokens, err := t.render(ctx)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // KindBoth the supporting sentences go out first, while the prompt is still read.
 func (a *asking) answerGenerated(ctx context.Context, mode string) (err error) {
 	a.res.Kind = mode
-	ctx, end := a.rec.Chat(ctx, a.res.Model)
+	ctx, end := a.rec.Chat(ctx, a.res.Model, a.Generator.Model().Server)
 	defer func() { end(err) }()
 	if err := a.render(ctx); err != nil {
 		return err

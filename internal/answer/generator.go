@@ -32,6 +32,8 @@ type ModelInfo struct {
 	Small bool
 	// Languages are ISO 639-1 codes the model was made for; empty means any.
 	Languages []string
+	// Server is where the model runs; the zero value is this process.
+	Server telemetry.Server
 }
 
 // Speaks reports whether the model was made for a language.

@@ -53,7 +53,8 @@ func (a *App) openRemote(ctx context.Context) (*answerModel, error) {
 		return nil, err
 	}
 	a.onClose(c.Close)
-	m.generator = &remoteGenerator{client: c, info: answer.ModelInfo{Name: r.Model, Window: r.Window}, tokens: tok != nil}
+	host, port := c.Server()
+	m.generator = &remoteGenerator{client: c, info: answer.ModelInfo{Name: r.Model, Window: r.Window, Server: telemetry.Server{Address: host, Port: port}}, tokens: tok != nil}
 	a.log.Info("answers come from another server", "url", r.URL, "model", r.Model, "counted", map[bool]string{true: "here", false: "there"}[tok != nil])
 	return m, nil
 }

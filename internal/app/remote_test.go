@@ -6,12 +6,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"go.opentelemetry.io/otel/trace"
 
 	"ragd/internal/answer"
 )
@@ -93,8 +96,36 @@ func TestRemoteLedgers(t *testing.T) {
 	if got := p.header.Get("traceparent"); !strings.Contains(got, res.TraceID) {
 		t.Errorf("traceparent %q of trace %s", got, res.TraceID)
 	}
+	l.calls(t, res.TraceID, p.URL)
 	if p.header.Get("Authorization") != "Bearer secret-key" || p.body["model"] != "served" || p.body["prompt"] != nil || len(p.body["messages"].([]any)) < 2 {
 		t.Errorf("sent %v %v", p.header, p.body)
+	}
+}
+
+// calls holds the span of the call to the server behind to the conventions: a client's,
+// the parent of what that server makes of the request, with its address.
+func (l *live) calls(t *testing.T, traceID, url string) {
+	t.Helper()
+	_, port, err := net.SplitHostPort(strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, s := range l.spans.GetSpans() {
+		if s.Name != "chat served" || s.SpanContext.TraceID().String() != traceID {
+			continue
+		}
+		found = true
+		attrs := map[string]string{}
+		for _, kv := range s.Attributes {
+			attrs[string(kv.Key)] = kv.Value.String()
+		}
+		if s.SpanKind != trace.SpanKindClient || attrs["server.address"] != "127.0.0.1" || attrs["server.port"] != port || attrs["gen_ai.provider.name"] != "openai" {
+			t.Errorf("the call is %v %v, the server listens at %s", s.SpanKind, attrs, url)
+		}
+	}
+	if !found {
+		t.Errorf("no span of the call in trace %s", traceID)
 	}
 }
 
