@@ -91,19 +91,18 @@ func front(text string, n int) string {
 // rewriteByModel replaces the query of r by the model's. What the model cannot do,
 // for want of room or of a place in the queue, the words already there do.
 func (a *asking) rewriteByModel(ctx context.Context, r *Rewrite) error {
-	tokens, err := a.rewritePrompt()
+	tokens, messages, err := a.rewritePrompt()
 	if err != nil {
 		return err
 	}
 	if len(tokens)+rewriteTokens > a.Generator.Model().Window {
 		return nil
 	}
-	var text strings.Builder
-	gen, err := a.Generator.Generate(ctx, Generation{
-		Tokens: tokens, MaxTokens: rewriteTokens, Stop: rewriteStop,
+	text, gen, err := a.callToRewrite(ctx, Generation{
+		Tokens: tokens, Messages: messages, MaxTokens: rewriteTokens, Stop: rewriteStop,
 		Sampling: SamplingParams{TopP: 1, RepetitionPenalty: 1},
-	}, func(e Event) { text.WriteString(e.Text) })
-	r.InputTokens, r.OutputTokens, r.CachedTokens = len(tokens), gen.OutputTokens, gen.CachedTokens
+	})
+	r.InputTokens, r.OutputTokens, r.CachedTokens = or(positive(gen.InputTokens), len(tokens)), gen.OutputTokens, gen.CachedTokens
 	a.machine.add(gen.Machine)
 	if err != nil {
 		if AsError(err).Code == Busy {
@@ -112,10 +111,21 @@ func (a *asking) rewriteByModel(ctx context.Context, r *Rewrite) error {
 		}
 		return err
 	}
-	if q := a.cleaned(text.String()); q != "" && gen.FinishReason != "length" {
+	if q := a.cleaned(text); q != "" && gen.FinishReason != "length" {
 		r.Method, r.Query = RewriteModel, q
 	}
 	return nil
+}
+
+// callToRewrite runs the model in a span of its own: it is a call to a model like that
+// for the answer.
+func (a *asking) callToRewrite(ctx context.Context, g Generation) (text string, gen Generated, err error) {
+	m := a.Generator.Model()
+	ctx, end := a.rec.Chat(ctx, m.Name, m.Server)
+	defer func() { end(err) }()
+	var b strings.Builder
+	gen, err = a.Generator.Generate(ctx, g, func(e Event) { b.WriteString(e.Text) })
+	return b.String(), gen, err
 }
 
 // cleaned is what the model wrote, without quotes and labels around it; "" for what
@@ -155,9 +165,10 @@ var (
 	}
 )
 
-// rewritePrompt is the rendered order with the end of the conversation. All of the
-// conversation is content: it can never become control tokens.
-func (a *asking) rewritePrompt() ([]int32, error) {
+// rewritePrompt is the rendered order with the end of the conversation, and the messages
+// that it was rendered from. All of the conversation is content: it can never become
+// control tokens.
+func (a *asking) rewritePrompt() ([]int32, []prompt.Message, error) {
 	w := rewriteEnglish
 	if language(a.req.Question) == "ko" {
 		w = rewriteKorean
@@ -174,15 +185,13 @@ func (a *asking) rewritePrompt() ([]int32, error) {
 	}
 	b.WriteString("\n" + w.last + strings.TrimSpace(a.req.Question) + "\n" + w.ask)
 	piece := func(text string) []prompt.Piece { return []prompt.Piece{{Text: text}} }
-	segments, err := a.Template.Render(chat.Input{
-		Messages:            []prompt.Message{{Role: "system", Pieces: piece(w.rules)}, {Role: "user", Pieces: piece(b.String())}},
-		AddGenerationPrompt: true, BOS: a.cfg.BOS, EOS: a.cfg.EOS, Now: time.Now(),
-	})
+	messages := []prompt.Message{{Role: "system", Pieces: piece(w.rules)}, {Role: "user", Pieces: piece(b.String())}}
+	segments, err := a.Template.Render(chat.Input{Messages: messages, AddGenerationPrompt: true, BOS: a.cfg.BOS, EOS: a.cfg.EOS, Now: time.Now()})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	ids, _ := a.tokenize(segments)
-	return ids, nil
+	return ids, messages, nil
 }
 
 // support is the vector by which sentences are chosen. Where the words of the question

@@ -114,6 +114,19 @@ func TestRewritingIsApartFromTheAnswer(t *testing.T) {
 	} else if parent := names[r.spans.GetSpans()[i].Parent.SpanID().String()]; parent != "retrieval default" {
 		t.Errorf("the span lies in %q", parent)
 	}
+	calls := map[string]int{}
+	for _, s := range r.spans.GetSpans() {
+		if s.Name == "chat fake" {
+			calls[names[s.Parent.SpanID().String()]]++
+		}
+	}
+	if calls["rewrite fake"] != 1 || calls["POST /ask"] != 1 {
+		t.Errorf("the calls to the model hang below %v", calls)
+	}
+	// A server that renders prompts itself is given the messages.
+	if m := gen.first.Messages; len(m) != 2 || m[0].Role != "system" || !strings.Contains(m[1].Pieces[0].Text, "How much does it lift?") {
+		t.Errorf("the messages to rewrite by are %+v", m)
+	}
 }
 
 func TestRewritingThatFails(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -126,6 +127,45 @@ func (l *live) calls(t *testing.T, traceID, url string) {
 	}
 	if !found {
 		t.Errorf("no span of the call in trace %s", traceID)
+	}
+}
+
+// TestRemoteFollowUp: the order to rewrite a follow-up question goes to the server as
+// messages, which it renders itself.
+func TestRemoteFollowUp(t *testing.T) {
+	var mu sync.Mutex
+	var asked []string
+	p := newPeer(t, nil)
+	p.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var req struct{ Messages []struct{ Content string } }
+		if err := json.NewDecoder(r.Body).Decode(&req); err != nil || len(req.Messages) == 0 {
+			http.Error(w, "messages: none", http.StatusBadRequest)
+			return
+		}
+		last := req.Messages[len(req.Messages)-1].Content
+		mu.Lock()
+		asked = append(asked, last)
+		mu.Unlock()
+		text := "Moss."
+		if strings.Contains(last, "Standalone question:") {
+			text = "What is the signal code of the pier?"
+		}
+		event1(w, fmt.Sprintf(`{"choices":[{"delta":{"content":%q},"finish_reason":"stop"}]}`, text))
+		event1(w, `{"choices":[],"usage":{"prompt_tokens":50,"completion_tokens":5}}`)
+		event1(w, "[DONE]")
+	})
+	l := front(t, p.URL, "")
+	res := l.asked(t, body{
+		"question": "What is its code?", "collection": l.notes(t),
+		"history": []body{{"role": "user", "content": "Which signal is used?"}, {"role": "assistant", "content": "The pier's."}},
+	})
+	if r := res.Usage.Rewrite; r == nil || r.Method != answer.RewriteModel || r.Query != "What is the signal code of the pier?" {
+		t.Errorf("rewritten as %+v", r)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(asked) != 2 || !strings.Contains(asked[0], "What is its code?") {
+		t.Errorf("the server was asked %q", asked)
 	}
 }
 
