@@ -92,6 +92,8 @@ type terminalSink struct {
 	newline bool
 }
 
+func (s *terminalSink) Begun(string) {}
+
 func (s *terminalSink) Queued(position int) {
 	if position > 1 {
 		fmt.Fprintf(s.w, "(place %d in the queue)\n", position)
@@ -117,6 +119,7 @@ func (s *terminalSink) end() {
 // silent takes an answer without showing it.
 type silent struct{}
 
+func (silent) Begun(string)             {}
 func (silent) Queued(int)               {}
 func (silent) Sources(answer.Sources)   {}
 func (silent) Delta(string)             {}

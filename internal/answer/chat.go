@@ -77,6 +77,7 @@ func (s *Service) Chat(ctx context.Context, received time.Time, req ChatRequest,
 	ctx, rec := s.Telemetry.Begin(ctx, string(RouteChat), received)
 	t := &talking{Service: s, req: req, rec: rec, sink: sink}
 	t.res = &ChatResult{ID: NewID("chatcmpl-"), TraceID: rec.TraceID(), Model: s.Generator.Model().Name}
+	sink.Begun(rec.TraceID())
 	err := s.checkFormat(req.ResponseFormat)
 	if err == nil {
 		err = guarded(func() error { return t.run(ctx) })

@@ -132,9 +132,12 @@ func (g *fakeGenerator) Generate(ctx context.Context, req Generation, emit func(
 
 // recordingSink keeps the events in order.
 type recordingSink struct {
+	trace  string
 	events []string
 	text   strings.Builder
 }
+
+func (s *recordingSink) Begun(traceID string) { s.trace = traceID }
 
 func (s *recordingSink) Queued(p int) { s.events = append(s.events, fmt.Sprint("queued ", p)) }
 func (s *recordingSink) Sources(v Sources) {

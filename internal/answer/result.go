@@ -145,6 +145,8 @@ type Candidate struct {
 // Sink receives what can be shown before the answer is complete. Its methods are
 // called from one goroutine, in the order of DESIGN §3.
 type Sink interface {
+	// Begun comes first: the request is well-formed and recorded under this trace id.
+	Begun(traceID string)
 	Queued(position int)
 	Sources(s Sources)
 	Delta(text string)

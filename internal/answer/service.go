@@ -99,6 +99,7 @@ func (s *Service) Ask(ctx context.Context, received time.Time, req Request, sink
 	}
 	ctx, rec := s.Telemetry.Begin(ctx, string(req.route()), received)
 	a := &asking{Service: s, req: req, rec: rec, received: received, sink: sink, res: newResult(rec.TraceID(), s.Generator.Model().Name)}
+	sink.Begun(rec.TraceID())
 	err := s.checkFormat(req.ResponseFormat)
 	if err == nil {
 		err = guarded(func() error { return a.run(ctx) })

@@ -89,6 +89,7 @@ func (s asker) Ask(ctx context.Context, q eval.Question) (eval.Reply, error) {
 // noSink takes an answer when it is complete.
 type noSink struct{}
 
+func (noSink) Begun(string)             {}
 func (noSink) Queued(int)               {}
 func (noSink) Sources(answer.Sources)   {}
 func (noSink) Delta(string)             {}

@@ -229,6 +229,7 @@ func TestPromisesAreKept(t *testing.T) {
 // ignore reads nothing.
 type ignore struct{}
 
+func (ignore) Begun(string)             {}
 func (ignore) Queued(int)               {}
 func (ignore) Sources(answer.Sources)   {}
 func (ignore) Delta(string)             {}

@@ -22,6 +22,7 @@ type sink struct {
 	text   strings.Builder
 }
 
+func (s *sink) Begun(string)             {}
 func (s *sink) Queued(p int)             { s.events = append(s.events, fmt.Sprint("queued ", p)) }
 func (s *sink) Sources(answer.Sources)   { s.events = append(s.events, "sources") }
 func (s *sink) Citation(answer.Citation) { s.events = append(s.events, "citation") }

@@ -33,7 +33,7 @@ func (s *server) ask(c *gin.Context) {
 		s.fail(c, err, res.TraceID)
 		return
 	}
-	c.Header("X-Trace-Id", res.TraceID)
+	c.Header(traceHeader, res.TraceID)
 	c.Header("Server-Timing", res.Timings.ServerTiming())
 	c.JSON(http.StatusOK, res)
 }
@@ -70,7 +70,7 @@ func (s *server) search(c *gin.Context) {
 		s.fail(c, err, res.TraceID)
 		return
 	}
-	c.Header("X-Trace-Id", res.TraceID)
+	c.Header(traceHeader, res.TraceID)
 	c.Header("Server-Timing", res.Timings.ServerTiming())
 	c.JSON(http.StatusOK, res)
 }
@@ -78,6 +78,7 @@ func (s *server) search(c *gin.Context) {
 // discard is the sink of a request that wants one body.
 type discard struct{}
 
+func (discard) Begun(string)             {}
 func (discard) Queued(int)               {}
 func (discard) Sources(answer.Sources)   {}
 func (discard) Delta(string)             {}

@@ -218,7 +218,7 @@ func (s *server) chatCompletions(c *gin.Context) {
 		s.fail(c, err, f.traceID)
 		return
 	}
-	c.Header("X-Trace-Id", f.traceID)
+	c.Header(traceHeader, f.traceID)
 	c.Header("Server-Timing", f.timings.ServerTiming())
 	c.JSON(http.StatusOK, completion{
 		ID: f.id, Object: "chat.completion", Created: received.Unix(), Model: req.Model,

@@ -42,6 +42,9 @@ type chunkStream struct {
 	head   completionChunk
 }
 
+// Begun is that of any stream.
+func (s *chunkStream) Begun(traceID string) { s.events.Begun(traceID) }
+
 // Queued begins the answer: once a request waits it can only fail in the stream.
 func (s *chunkStream) Queued(int) {
 	if !s.events.started {

@@ -41,6 +41,9 @@ var statuses = map[answer.Code]int{
 	answer.Internal:    http.StatusInternalServerError,
 }
 
+// traceHeader has the trace id of a request that is recorded.
+const traceHeader = "X-Trace-Id"
+
 // errorBody is the one shape of every error.
 type errorBody struct {
 	Error errorDetail `json:"error"`
@@ -61,6 +64,9 @@ func bodyOf(e *answer.Error, traceID string) errorBody {
 func (s *server) fail(c *gin.Context, err error, traceID string) {
 	e := answer.AsError(err)
 	s.logError(c, e, traceID)
+	if traceID != "" {
+		c.Header(traceHeader, traceID)
+	}
 	if e.RetryAfter > 0 {
 		c.Header("Retry-After", strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))
 	}

@@ -41,6 +41,7 @@ func (f *fakeAsker) Ask(_ context.Context, _ time.Time, req answer.Request, sink
 	if f.err != nil && !f.late {
 		return res, f.err
 	}
+	sink.Begun(res.TraceID)
 	sink.Queued(1)
 	sink.Sources(answer.Sources{})
 	sink.Delta("가나다 ")
@@ -67,6 +68,7 @@ func (f *fakeAsker) Chat(_ context.Context, _ time.Time, req answer.ChatRequest,
 	if f.err != nil && !f.late {
 		return res, f.err
 	}
+	sink.Begun(res.TraceID)
 	sink.Queued(1)
 	sink.Delta("가나다 ")
 	if f.err != nil {
@@ -258,6 +260,9 @@ func TestStatuses(t *testing.T) {
 
 func TestEventStream(t *testing.T) {
 	resp, body := post(t, newServer(t, &fakeAsker{}).URL+"/ask", `{"question":"q","stream":true}`)
+	if id := resp.Header.Get("X-Trace-Id"); id != "trace-1" {
+		t.Errorf("X-Trace-Id %q", id)
+	}
 	if ct := resp.Header.Get("Content-Type"); !strings.HasPrefix(ct, "text/event-stream") {
 		t.Errorf("content type %s", ct)
 	}

@@ -94,6 +94,9 @@ func TestCompletionStream(t *testing.T) {
 	srv := newServer(t, &fakeAsker{})
 	for _, model := range []string{"small", "ragd"} {
 		resp, body := post(t, srv.URL+completionsPath, `{"model":"`+model+`","messages":[{"role":"user","content":"q"}],"stream":true,"stream_options":{"include_usage":true}}`)
+		if id := resp.Header.Get("X-Trace-Id"); id != "trace-1" {
+			t.Errorf("X-Trace-Id %q", id)
+		}
 		if ct := resp.Header.Get("Content-Type"); !strings.HasPrefix(ct, "text/event-stream") {
 			t.Errorf("content type %q", ct)
 		}

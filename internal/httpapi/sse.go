@@ -17,6 +17,9 @@ type eventStream struct {
 	started bool
 }
 
+// Begun puts the trace id where a client has it even if the answer breaks off.
+func (s *eventStream) Begun(traceID string) { s.c.Header(traceHeader, traceID) }
+
 func (s *eventStream) Queued(position int) {
 	s.send("queued", map[string]int{"position": position})
 }

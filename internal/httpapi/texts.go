@@ -87,7 +87,7 @@ func (s *server) embeddings(c *gin.Context) {
 		}
 		out.Data = append(out.Data, item)
 	}
-	c.Header("X-Trace-Id", res.TraceID)
+	c.Header(traceHeader, res.TraceID)
 	c.JSON(http.StatusOK, out)
 }
 
@@ -192,7 +192,7 @@ func (s *server) rerank(c *gin.Context) {
 		}
 		out.Results = append(out.Results, item)
 	}
-	c.Header("X-Trace-Id", res.TraceID)
+	c.Header(traceHeader, res.TraceID)
 	c.Header("Server-Timing", res.Timings.ServerTiming())
 	c.JSON(http.StatusOK, out)
 }
