@@ -71,10 +71,18 @@ type browser struct {
 
 func open(t *testing.T, tel *telemetry.Telemetry) *browser {
 	t.Helper()
+	b := visit(t, Data(tel))
+	b.wait("the charts are drawn", `document.querySelectorAll("#last rect.part").length > 0`)
+	return b
+}
+
+// visit opens the page over what serves its data.
+func visit(t *testing.T, data http.Handler) *browser {
+	t.Helper()
 	mux := http.NewServeMux()
 	mux.Handle(prefix, Latency(prefix))
 	mux.Handle(prefix+"/", Latency(prefix))
-	mux.Handle(prefix+"/data", Data(tel))
+	mux.Handle(prefix+"/data", data)
 	srv := httptest.NewServer(mux)
 	t.Cleanup(srv.Close)
 	flags := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU, chromedp.UserDataDir(t.TempDir()),
@@ -88,7 +96,6 @@ func open(t *testing.T, tel *telemetry.Telemetry) *browser {
 		t.Fatal(err)
 	}
 	b.run(chromedp.Navigate(b.url))
-	b.wait("the charts are drawn", `document.querySelectorAll("#last rect.part").length > 0`)
 	return b
 }
 
@@ -208,6 +215,33 @@ func TestCosts(t *testing.T) {
 			t.Errorf("%s has no %q: %s", where, want, text)
 		}
 	}
+	b.quiet()
+}
+
+// The page asks for a key, says what is wrong with one that does not serve, and draws
+// with one that does.
+func TestKeys(t *testing.T) {
+	data := Data(filled(t))
+	b := visit(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.Header.Get("Authorization") {
+		case "Bearer admin":
+			data.ServeHTTP(w, r)
+		case "Bearer ask":
+			w.WriteHeader(http.StatusForbidden)
+		default:
+			w.WriteHeader(http.StatusUnauthorized)
+		}
+	}))
+	form := func(says string) string {
+		return fmt.Sprintf(`!document.getElementById("key-form").hidden && document.getElementById("main").hidden && document.querySelector("#key-form p").textContent.includes(%q)`, says)
+	}
+	b.wait("the form", form("this server only"))
+	for _, key := range []struct{ secret, says string }{{"ask", "its role is not admin"}, {"other", "not known here"}} {
+		b.run(chromedp.Focus("#key"), chromedp.KeyEvent(key.secret), chromedp.KeyEvent(kb.Enter))
+		b.wait("what is wrong with the key "+key.secret, form(key.says))
+	}
+	b.run(chromedp.Focus("#key"), chromedp.KeyEvent("admin"), chromedp.KeyEvent(kb.Enter))
+	b.wait("the charts are drawn", `document.getElementById("key-form").hidden && document.querySelectorAll("#last rect.part").length > 0`)
 	b.quiet()
 }
 

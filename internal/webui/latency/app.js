@@ -72,7 +72,7 @@ async function poll() {
     if (await fetchOnce()) pause = 0;
     state.lost = false;
   } catch (e) {
-    if (e.message === "key") return askForKey();
+    if (e.message === "key") return askForKey(e.why);
     state.lost = true;
   }
   status();
@@ -84,7 +84,7 @@ async function poll() {
 async function fetchOnce() {
   const key = sessionStorage.getItem("ragd.key");
   const response = await fetch(`latency/data?since=${state.last}`, { headers: key ? { Authorization: `Bearer ${key}` } : {}, cache: "no-store" });
-  if (response.status === 401) throw new Error("key");
+  if (response.status in refusals) throw Object.assign(new Error("key"), { why: refusals[response.status] });
   if (!response.ok) throw new Error(`status ${response.status}`);
   const data = await response.json();
   if (state.started !== data.started) {
@@ -101,10 +101,13 @@ async function fetchOnce() {
   return data.more;
 }
 
-function askForKey() {
+// refusals say, by status, why a key was not taken.
+const refusals = { 401: "keyWrong", 403: "keyRole" };
+
+function askForKey(why) {
   $("key-form").hidden = false;
   $("main").hidden = true;
-  if (sessionStorage.getItem("ragd.key")) $("key-form").querySelector("p").textContent = t("keyWrong");
+  if (sessionStorage.getItem("ragd.key")) $("key-form").querySelector("p").textContent = t(why);
   $("key").focus();
 }
 
