@@ -28,10 +28,12 @@ var (
 	tpotBuckets = []float64{.01, .025, .05, .075, .1, .15, .2, .3, .4, .5, .75, 1, 2.5}
 	// The HTTP convention's, with 20 to 160 s added for streams.
 	httpBuckets = []float64{.005, .01, .025, .05, .075, .1, .25, .5, .75, 1, 2.5, 5, 7.5, 10, 20, 40, 80, 160}
-	// Doubling from 1 ms to 82 s.
+	// Doubling from 1 ms to 33 s, then 82 s.
 	stageBuckets = []float64{
 		.001, .002, .004, .008, .016, .032, .064, .128, .256, .512, 1.024, 2.048, 4.096, 8.192, 16.384, 32.768, 81.92,
 	}
+	// The conventions': doubling from 10 ms to 82 s.
+	generationBuckets = []float64{.01, .02, .04, .08, .16, .32, .64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92}
 	// Doubling from a quarter of a second to about nine hours.
 	ingestBuckets = []float64{.25, .5, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768}
 	// The conventions': powers of four.
@@ -63,7 +65,7 @@ func newMetrics(m metric.Meter) (*metrics, error) {
 		request:        seconds(metricRequestDuration, "whole request, receipt to last byte", stageBuckets),
 		ttft:           seconds(metricTTFT, "receipt to first token written", ttftBuckets),
 		stage:          seconds(metricStageDuration, "one disjoint stage of a request", stageBuckets),
-		serverDuration: seconds(metricServerDuration, "generation, submission to last token", stageBuckets),
+		serverDuration: seconds(metricServerDuration, "generation, submission to last token", generationBuckets),
 		serverTTFT:     seconds(metricServerTTFT, "queue and prefill of a generation", ttftBuckets),
 		serverTPOT:     seconds(metricServerTPOT, "time per token after the first", tpotBuckets),
 		input:          count(metricInputTokens, "{token}", "prompt tokens of a request"),

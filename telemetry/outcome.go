@@ -142,9 +142,11 @@ func (s Summary) presented(t Timings) bool { return s.retrieved(t) && t.Stage(St
 func (r *Request) logRow(ctx context.Context, t Timings, s Summary) {
 	row := []slog.Attr{
 		slog.String("id", s.ID),
+		slog.String("route", r.route),
 		slog.String("outcome", string(s.Outcome)),
 		slog.String("error", s.ErrorCode),
 		slog.String("collection", s.Collection),
+		slog.String("model", s.Model),
 		slog.String("answer_kind", s.AnswerKind),
 		slog.Float64("retrieval_ms", ms(t.Stage(StageRetrieval))),
 		slog.Float64("rerank_ms", ms(t.Stage(StageRerank))),

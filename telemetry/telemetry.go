@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"go.opentelemetry.io/contrib/exporters/autoexport"
 	"go.opentelemetry.io/otel/attribute"
@@ -92,7 +93,7 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (*Telemetry, error) 
 	if err != nil {
 		return nil, err
 	}
-	t := &Telemetry{cfg: cfg, log: log, registry: prometheus.NewRegistry(), recent: newRecent(recentRows), started: time.Now()}
+	t := &Telemetry{cfg: cfg, log: log, registry: newRegistry(), recent: newRecent(recentRows), started: time.Now()}
 	if t.tracers, err = newTracers(ctx, cfg, res, &t.flow); err != nil {
 		return nil, err
 	}
@@ -105,6 +106,15 @@ func New(ctx context.Context, cfg Config, log *slog.Logger) (*Telemetry, error) 
 		return nil, errors.Join(err, t.Shutdown(ctx))
 	}
 	return t, nil
+}
+
+// newRegistry has what the system knows of the process: processor time, memory, open
+// files. These are served at /metrics alone; OpenTelemetry's collector has a receiver
+// of its own for them.
+func newRegistry() *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return r
 }
 
 func (t *Telemetry) instruments() error {
