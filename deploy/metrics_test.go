@@ -16,20 +16,25 @@ import (
 	"time"
 
 	"github.com/exaring/otelpgx"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"gopkg.in/yaml.v3"
 
 	"ragd/internal/httpapi"
 	"ragd/telemetry"
 	"ragd/telemetry/cost"
+	"ragd/telemetry/pgtrace"
 )
 
 // series are the metrics that a process exposes, each with its labels.
 type series map[string]map[string]bool
 
-// exposed scrapes a process in which everything has happened once: a request
-// through every stage, an ingest run, an engine, a database pool.
-func exposed(t *testing.T) series {
+func exposed(t *testing.T) series { return parse(scraped(t)) }
+
+// scraped is what a process exposes in which everything has happened once: a request
+// through every stage, an ingest run, an engine, a database pool, a call that failed.
+func scraped(t *testing.T) string {
 	t.Helper()
 	t.Setenv("OTEL_TRACES_EXPORTER", "none")
 	t.Setenv("OTEL_METRICS_EXPORTER", "none")
@@ -56,6 +61,7 @@ func exposed(t *testing.T) series {
 		t.Fatal(err)
 	}
 	ask(tel)
+	called(t, tel)
 	// One request of HTTP, which is measured by its instrumentation.
 	httpapi.New(httpapi.Deps{
 		Metrics: tel.Handler(), Latency: http.NotFoundHandler(), LatencyData: http.NotFoundHandler(), Log: slog.New(slog.DiscardHandler), Telemetry: tel,
@@ -63,7 +69,18 @@ func exposed(t *testing.T) series {
 	run := tel.BeginIngest()
 	run.Progress(ctx, telemetry.IngestProgress{Settled: 1, Found: 2, Bytes: 3, Chunks: 4, Tokens: 5})
 	run.End(ctx, telemetry.IngestOutcome{Indexed: 1})
-	return parse(scrape(t, tel, ""))
+	return scrape(t, tel, "")
+}
+
+// called asks a database once, in vain.
+func called(t *testing.T, tel *telemetry.Telemetry) {
+	t.Helper()
+	tracer, err := pgtrace.New(tel.TracerProvider(), tel.MeterProvider(), "none")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := tracer.TraceQueryStart(context.Background(), nil, pgx.TraceQueryStartData{SQL: "SELECT 1"})
+	tracer.TraceQueryEnd(ctx, nil, pgx.TraceQueryEndData{Err: &pgconn.PgError{Code: "57014"}})
 }
 
 func ask(tel *telemetry.Telemetry) {
