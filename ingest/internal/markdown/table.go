@@ -6,25 +6,29 @@ import (
 )
 
 // WriteTable appends a pipe table whose first row is the header. Rows may be of
-// different lengths; cells are put on one line each.
+// different lengths: the header is made as long as the longest, since a row beyond
+// it would be cut by readers, and the others stay as they are, those without a cell
+// left out. So the table is about as long as its cells. Cells are put on one line each.
 func WriteTable(b *strings.Builder, rows [][]string) {
 	width := 0
 	for _, row := range rows {
 		width = max(width, len(row))
 	}
 	for i, row := range rows {
+		if i > 0 && len(row) == 0 {
+			continue
+		}
 		b.WriteByte('|')
-		for c := range width {
+		for _, c := range row {
 			b.WriteByte(' ')
-			if c < len(row) {
-				b.WriteString(cell(row[c]))
-			}
+			b.WriteString(cell(c))
 			b.WriteString(" |")
 		}
-		b.WriteByte('\n')
 		if i == 0 {
-			b.WriteString("|" + strings.Repeat(" --- |", width) + "\n")
+			b.WriteString(strings.Repeat("  |", width-len(row)))
+			b.WriteString("\n|" + strings.Repeat(" --- |", width))
 		}
+		b.WriteByte('\n')
 	}
 }
 

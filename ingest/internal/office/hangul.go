@@ -14,7 +14,7 @@ func hangul(a *archive) (Document, error) {
 	if err != nil {
 		return Document{}, err
 	}
-	h := &hangulReader{levels: hangulLevels(header)}
+	h := &hangulReader{out: builder{meter: &a.text}, levels: hangulLevels(header)}
 	for i := 0; a.files[sectionName(i)] != nil; i++ {
 		section, err := a.must(sectionName(i))
 		if err != nil {
@@ -130,41 +130,46 @@ func hangulText(b *strings.Builder, n *node) {
 }
 
 // rows puts the cells at the addresses they carry; a cell over several rows is
-// repeated in each, so that each row can be read alone.
+// repeated in each, so that each row can be read alone. A cell whose address cannot
+// be stands at the end of the row that it is written in.
 func (h *hangulReader) rows(table *node) [][]string {
-	var rows [][]string
+	rows := make([][]string, count(elements(table, "tr")))
+	written := 0
 	for r := range elements(table, "tr") {
 		for c := range elements(r, "tc") {
 			at, span := c.child("cellAddr"), c.child("cellSpan")
-			row, _ := strconv.Atoi(at.attr("rowAddr"))
-			column, _ := strconv.Atoi(at.attr("colAddr"))
-			down, _ := strconv.Atoi(span.attr("rowSpan"))
-			if row < 0 || column < 0 || row > maxRows || column > maxSpan {
-				continue
+			row, rowErr := strconv.Atoi(at.attr("rowAddr"))
+			column, columnErr := strconv.Atoi(at.attr("colAddr"))
+			if rowErr != nil || columnErr != nil || row < 0 || row >= len(rows) || column < 0 || column > maxSpan {
+				row, column = written, len(rows[written])
 			}
-			inner := &hangulReader{levels: map[string]int{}}
-			inner.blocks(c)
-			text := squeeze(inner.out.document().Markdown)
-			for i := row; i < row+min(max(down, 1), maxSpan); i++ {
-				rows = place(rows, i, column, text)
+			down, _ := strconv.Atoi(span.attr("rowSpan"))
+			text := h.cell(c)
+			for i := row; i < min(row+max(down, 1), len(rows)); i++ {
+				if !h.out.meter.take(len(text) + column) {
+					return nil
+				}
+				rows[i] = place(rows[i], column, text)
 			}
 		}
+		written++
 	}
 	return rows
 }
 
-// maxRows bounds the rows of a table inside a document.
-const maxRows = 20_000
+// cell is the text of a cell on one line.
+func (h *hangulReader) cell(c *node) string {
+	inner := &hangulReader{out: builder{meter: h.out.meter}, levels: map[string]int{}}
+	inner.blocks(c)
+	return squeeze(inner.out.document().Markdown)
+}
 
-func place(rows [][]string, row, column int, text string) [][]string {
-	for len(rows) <= row {
-		rows = append(rows, nil)
+func place(row []string, column int, text string) []string {
+	for len(row) <= column {
+		row = append(row, "")
 	}
-	for len(rows[row]) <= column {
-		rows[row] = append(rows[row], "")
-	}
-	rows[row][column] = text
-	return rows
+	row[column] = text
+	return row
 }
 
 // title is the title in the package's description (Contents/content.hpf).

@@ -1,13 +1,33 @@
 package office
 
 import (
+	"fmt"
 	"strings"
 
 	"ragd/ingest/internal/markdown"
 )
 
-// builder collects blocks of Markdown.
+// meter is how much text a document may still become. Cells are repeated in the rows
+// that they span, so a small file can ask for far more than it holds.
+type meter struct{ left int64 }
+
+// take accounts for n bytes and reports whether they are within the bound.
+func (m *meter) take(n int) bool {
+	m.left -= int64(n)
+	return m.left >= 0
+}
+
+// check is the error of a document that wanted more than its bound.
+func (m *meter) check(bound int64) error {
+	if m.left < 0 {
+		return fmt.Errorf("%w: its text is more than %d bytes", ErrTooLarge, bound)
+	}
+	return nil
+}
+
+// builder collects blocks of Markdown, as long as the meter allows.
 type builder struct {
+	meter *meter
 	b     strings.Builder
 	pages []int
 	list  bool // the last block is a list item
@@ -59,7 +79,7 @@ func (w *builder) table(rows [][]string) {
 }
 
 func (w *builder) block(text string, item bool) {
-	if text == "" {
+	if text == "" || !w.meter.take(len(text)) {
 		return
 	}
 	if w.b.Len() > 0 {

@@ -23,8 +23,8 @@ var (
 
 // Limits bounds one document.
 type Limits struct {
-	// Bytes is the most that its parts may hold unpacked; Nodes the most
-	// elements and texts of a part; Rows and Cells bound a sheet.
+	// Bytes is the most that its parts may hold unpacked, and the most that its text
+	// may be; Nodes the most elements and texts of a part; Rows and Cells bound a sheet.
 	Bytes       int64
 	Nodes       int
 	Rows, Cells int
@@ -96,11 +96,14 @@ func readWith(data []byte, limits Limits, read func(*archive) (Document, error))
 	if err != nil {
 		return Document{}, fmt.Errorf("%w: %w", ErrBroken, err)
 	}
-	a := &archive{files: map[string]*zip.File{}, left: limits.Bytes, nodes: limits.Nodes}
+	a := &archive{files: map[string]*zip.File{}, left: limits.Bytes, nodes: limits.Nodes, text: meter{limits.Bytes}}
 	for _, f := range z.File {
 		a.files[strings.TrimPrefix(f.Name, "/")] = f
 	}
 	d, err := read(a)
+	if err == nil {
+		err = a.text.check(limits.Bytes)
+	}
 	if err != nil {
 		return Document{}, err
 	}
@@ -113,6 +116,7 @@ type archive struct {
 	files map[string]*zip.File
 	left  int64
 	nodes int
+	text  meter
 }
 
 // part returns the root of a part. A missing one is nil.

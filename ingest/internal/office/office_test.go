@@ -159,7 +159,7 @@ func TestSheets(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := read(t, b.Bytes())
-	want := "# Sheet1\n\n| 품목 | 비율 |\n| --- | --- |\n| 밸브, 소형 | 25% |\n| 호스 |  |"
+	want := "# Sheet1\n\n| 품목 | 비율 |\n| --- | --- |\n| 밸브, 소형 | 25% |\n| 호스 |"
 	if diff := cmp.Diff(want, d.Markdown); diff != "" {
 		t.Errorf("text (-want +got):\n%s", diff)
 	}
@@ -230,6 +230,43 @@ func TestLimits(t *testing.T) {
 	}
 	if kind := office.Detect(pack(t, "a.txt", "text")); kind != "" {
 		t.Errorf("a plain archive is %q", kind)
+	}
+}
+
+// TestSmallFilesStaySmall holds that a file of some kilobytes cannot become a text of
+// gigabytes: by cells that are repeated in every row that they span, by tables inside
+// such cells, by one wide row, or by addresses far away.
+func TestSmallFilesStaySmall(t *testing.T) {
+	nested := "deep"
+	for range 20 {
+		nested = `<w:tbl><w:tr><w:tc><w:tcPr><w:vMerge w:val="restart"/></w:tcPr>` + nested + p("", "x") + `</w:tc><w:tc/></w:tr><w:tr><w:tc><w:tcPr><w:vMerge/></w:tcPr></w:tc><w:tc/></w:tr></w:tbl>`
+	}
+	merged := `<w:tbl><w:tr><w:tc><w:tcPr><w:vMerge w:val="restart"/></w:tcPr>` + p("", strings.Repeat("word ", 4000)) + `</w:tc><w:tc/></w:tr>` +
+		strings.Repeat(`<w:tr><w:tc><w:tcPr><w:vMerge/></w:tcPr></w:tc><w:tc/></w:tr>`, 4000) + `</w:tbl>`
+	wide := `<w:tbl><w:tr>` + strings.Repeat(`<w:tc><w:tcPr><w:gridSpan w:val="64"/></w:tcPr></w:tc>`, 200) + `</w:tr>` +
+		strings.Repeat(`<w:tr><w:tc/><w:tc>`+p("", "x")+`</w:tc></w:tr>`, 4000) + `</w:tbl>`
+	const space = `xmlns:hp="http://www.hancom.co.kr/hwpml/2011/paragraph"`
+	spanned := `<hp:p><hp:run><hp:t>글</hp:t></hp:run></hp:p>`
+	for range 4 {
+		spanned = `<hp:p><hp:run><hp:tbl>` + strings.Repeat(`<hp:tr/>`, 32) + `<hp:tr><hp:tc>` + spanned + `<hp:cellAddr colAddr="0" rowAddr="0"/><hp:cellSpan rowSpan="33"/></hp:tc></hp:tr></hp:tbl></hp:run></hp:p>`
+	}
+	far := strings.Repeat(`<hp:p><hp:run><hp:tbl><hp:tr><hp:tc><hp:p><hp:run><hp:t>칸</hp:t></hp:run></hp:p><hp:cellAddr colAddr="60" rowAddr="19999"/></hp:tc></hp:tr></hp:tbl></hp:run></hp:p>`, 20)
+	limits := office.DefaultLimits()
+	limits.Bytes = 4 << 20
+	for _, c := range []struct{ name, part, xml string }{
+		{"tables inside repeated cells", "word/document.xml", wordBody(nested)},
+		{"a long cell in every row", "word/document.xml", wordBody(merged)},
+		{"a wide row above many", "word/document.xml", wordBody(wide)},
+		{"spans inside spans", "Contents/section0.xml", `<s ` + space + `>` + spanned + `</s>`},
+		{"rows far away", "Contents/section0.xml", `<s ` + space + `>` + far + `</s>`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			data := pack(t, c.part, c.xml)
+			d, err := office.Read(data, office.Detect(data), limits)
+			if err != nil && !errors.Is(err, office.ErrTooLarge) || len(d.Markdown) > int(limits.Bytes) || err == nil && len(d.Markdown) > 4*len(c.xml) {
+				t.Errorf("%d bytes of XML became %d of text, %v", len(c.xml), len(d.Markdown), err)
+			}
+		})
 	}
 }
 

@@ -16,13 +16,14 @@ func sheets(data []byte, limits Limits) (Document, error) {
 		return Document{}, fmt.Errorf("%w: %w", ErrBroken, err)
 	}
 	defer f.Close()
-	var w builder
+	text := meter{limits.Bytes}
+	w := builder{meter: &text}
 	cells := 0
 	for _, name := range f.GetSheetList() {
 		if visible, err := f.GetSheetVisible(name); err == nil && !visible {
 			continue
 		}
-		rows, err := rowsOf(f, name, limits, &cells)
+		rows, err := rowsOf(f, name, limits, &cells, &text)
 		if err != nil {
 			return Document{}, fmt.Errorf("sheet %q: %w", name, err)
 		}
@@ -33,6 +34,9 @@ func sheets(data []byte, limits Limits) (Document, error) {
 		w.heading(1, name)
 		w.table(rows)
 	}
+	if err := text.check(limits.Bytes); err != nil {
+		return Document{}, err
+	}
 	d := w.document()
 	if p, err := f.GetDocProps(); err == nil {
 		d.Title, d.Author = squeeze(p.Title), squeeze(p.Creator)
@@ -40,8 +44,9 @@ func sheets(data []byte, limits Limits) (Document, error) {
 	return d, nil
 }
 
-// rowsOf returns the rows that hold text.
-func rowsOf(f *excelize.File, sheet string, limits Limits, cells *int) (out [][]string, err error) {
+// rowsOf returns the rows that hold text. Many cells may share one long text, so what
+// they hold is measured as it comes.
+func rowsOf(f *excelize.File, sheet string, limits Limits, cells *int, text *meter) (out [][]string, err error) {
 	rows, err := f.Rows(sheet)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrBroken, err)
@@ -56,11 +61,15 @@ func rowsOf(f *excelize.File, sheet string, limits Limits, cells *int) (out [][]
 		if len(out) > limits.Rows || *cells > limits.Cells {
 			return nil, fmt.Errorf("%w: more than %d rows or %d cells", ErrTooLarge, limits.Rows, limits.Cells)
 		}
+		filled := false
 		for _, c := range row {
-			if squeeze(c) != "" {
-				out = append(out, row)
-				break
+			filled = filled || squeeze(c) != ""
+			if !text.take(len(c)) {
+				return nil, text.check(limits.Bytes)
 			}
+		}
+		if filled {
+			out = append(out, row)
 		}
 	}
 	return out, nil

@@ -17,7 +17,7 @@ func slides(a *archive) (Document, error) {
 	if err != nil {
 		return Document{}, err
 	}
-	var w builder
+	w := builder{meter: &a.text}
 	for id := range elements(root.child("presentation").child("sldIdLst"), "sldId") {
 		name := parts[relationID(id)]
 		slide, err := a.must(name)

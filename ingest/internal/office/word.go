@@ -19,7 +19,7 @@ func word(a *archive) (Document, error) {
 	if err != nil {
 		return Document{}, err
 	}
-	w := &wordReader{levels: outlineLevels(styles), lists: listStyles(styles)}
+	w := &wordReader{out: builder{meter: &a.text}, levels: outlineLevels(styles), lists: listStyles(styles)}
 	for _, name := range []string{"footnotes", "endnotes"} {
 		n, err := a.part("word/" + name + ".xml")
 		if err != nil {
@@ -206,6 +206,9 @@ func (w *wordReader) rows(table *node) [][]string {
 			}
 			row = append(row, text)
 			span, _ := strconv.Atoi(properties.child("gridSpan").attr("val"))
+			if !w.out.meter.take(len(text) + min(max(span, 1), maxSpan)) {
+				return nil
+			}
 			for i := 1; i < min(span, maxSpan); i++ {
 				row = append(row, "")
 			}
@@ -220,7 +223,7 @@ const maxSpan = 64
 
 // cell is the text of a cell on one line; tables inside are flattened.
 func (w *wordReader) cell(c *node) string {
-	inner := &wordReader{levels: map[string]int{}}
+	inner := &wordReader{out: builder{meter: w.out.meter}, levels: map[string]int{}}
 	for _, n := range c.children {
 		if n.name == "tbl" {
 			for _, row := range inner.rows(n) {

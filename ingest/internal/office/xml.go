@@ -117,3 +117,11 @@ func eachElement(n *node, name string, yield func(*node) bool) bool {
 	}
 	return true
 }
+
+func count(nodes iter.Seq[*node]) int {
+	n := 0
+	for range nodes {
+		n++
+	}
+	return n
+}
