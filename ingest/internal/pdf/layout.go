@@ -110,9 +110,10 @@ type writer struct {
 
 func (w *writer) page(p page) {
 	start := -1
+	edges := edgesOf(p.lines)
 	for i := range p.lines {
 		l := p.lines[i]
-		at := w.join(l, margin(p.lines, l), i == 0)
+		at := w.join(l, edges.right(l), i == 0)
 		if start < 0 {
 			start = at
 		}
@@ -159,7 +160,7 @@ const paragraphGap = 1.35
 
 // goesOn reports whether l belongs to the paragraph of a.
 func (w *writer) goesOn(a, l line, newPage bool) bool {
-	if math.Abs(a.size-l.size) > 0.1*a.size || bullet.MatchString(l.text) {
+	if math.Abs(a.size-l.size) > 0.1*a.size || markdown.IsItem(l.text) && !w.divided(a, l) {
 		return false
 	}
 	if newPage {
@@ -184,25 +185,54 @@ func (w *writer) between(a, l line, right float64) string {
 		return "\n"
 	case unicode.In(last, unicode.Han, unicode.Hiragana, unicode.Katakana):
 		return ""
-	case w.spaces && !a.spaced && unicode.Is(unicode.Hangul, last) && startsHangul(l.text):
-		return "" // divided inside a word
+	case w.divided(a, l):
+		return ""
 	}
 	return " "
 }
 
-// margin is the right edge of the column that l stands in.
-func margin(lines []line, l line) float64 {
+// divided reports a Hangul word that goes on from a to l: elsewhere a line that ends
+// between words ends with a space. So "다. 그" is the end of a sentence, and no item.
+func (w *writer) divided(a, l line) bool {
+	last, _ := utf8.DecodeLastRuneInString(a.text)
+	return w.spaces && !a.spaced && unicode.Is(unicode.Hangul, last) && startsHangul(l.text)
+}
+
+// edges knows how far the lines of a page reach to the right, by where they begin.
+type edges struct {
+	at   map[int]float64 // by the left end over edgeCell
+	page float64         // of all lines
+}
+
+const (
+	edgeCell  = 2.0 // points
+	edgeCells = 100 // at most are looked at; lines of larger type have the page's edge
+)
+
+func edgesOf(lines []line) edges {
+	e := edges{at: map[int]float64{}}
+	for _, l := range lines {
+		cell := int(l.left / edgeCell)
+		e.at[cell] = max(e.at[cell], l.right)
+		e.page = max(e.page, l.right)
+	}
+	return e
+}
+
+// right is the right edge of the column that l stands in: of the lines that begin about
+// where it does.
+func (e edges) right(l line) float64 {
+	if !(4*l.size <= edgeCells*edgeCell) || !(math.Abs(l.left) < math.MaxInt32) { // not for NaN either
+		return e.page
+	}
 	right := l.right
-	for _, o := range lines {
-		if math.Abs(o.left-l.left) <= 2*l.size {
-			right = max(right, o.right)
-		}
+	for cell := int((l.left - 2*l.size) / edgeCell); cell <= int((l.left+2*l.size)/edgeCell); cell++ {
+		right = max(right, e.at[cell])
 	}
 	return right
 }
 
 var (
-	bullet      = regexp.MustCompile(`^([-–•▪■□○●◦‣·※*]\s|\(?\d{1,3}[.)]\s|[가-하][.)]\s|[①-⑳])`)
 	sentenceEnd = regexp.MustCompile(`[.!?。…:;]["'”’)\]]*$`)
 	bulletSign  = regexp.MustCompile(`^[•▪■□○●◦‣]\s+`)
 )

@@ -79,6 +79,13 @@ func TestRead(t *testing.T) {
 			nil,
 		},
 		{
+			"a word divided at the end of its line, whose rest looks like an item",
+			[][]pdftest.Line{body(700, "점검자는 밸브를 잠그고 압력을 확인한 뒤 ", "그 결과를 기록부에 적어 책임자에게 보고한", "다. 그 뒤에는 쉰다.", "나. 다음 항목")},
+			"점검자는 밸브를 잠그고 압력을 확인한 뒤 그 결과를 기록부에 적어 책임자에게 보고한다. 그 뒤에는 쉰다.\n\n나. 다음 항목",
+			[]int{0},
+			nil,
+		},
+		{
 			"Markdown's own marks are text",
 			[][]pdftest.Line{append(body(700, "# not a heading"), body(600, "> no quote")...)},
 			"\\# not a heading\n\n\\> no quote",
