@@ -27,7 +27,7 @@ import (
 )
 
 // version is raised whenever the same document would be cut differently.
-const version = 2
+const version = 3
 
 // minTarget leaves room for a few words beside a heading.
 const minTarget = 32

@@ -2,9 +2,11 @@ package chunk
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"ragd/ingest"
+	"ragd/ingest/internal/markdown"
 )
 
 // minSentence is the number of tokens below which a sentence is joined to the
@@ -17,7 +19,7 @@ const minSentence = 8
 // A sentence ends at . ! ? (and closing quotes or brackets) before space, at
 // 。！？ anywhere, and at a line break, unless the line is a long one that goes
 // on in the next (text wrapped at a margin). A point does not end a sentence
-// inside a number, an address or an abbreviation, or before a small letter.
+// inside a number, a date, an address or an abbreviation, or before a small letter.
 func Sentences(text string) []ingest.Span {
 	var out []ingest.Span
 	lead := -1 // where signs without text wait for the first sentence
@@ -77,12 +79,16 @@ func sentenceTiles(text string) []ingest.Span {
 		end := i + n
 		ends := false
 		switch r {
-		case '。', '！', '？':
+		case '。', '！', '？', '｡':
 			end = skipClosers(text, end)
 			ends = true
+		case '．':
+			end = skipClosers(text, end)
+			next, _ := utf8.DecodeRuneInString(text[end:])
+			ends = !unicode.IsDigit(next)
 		case '.', '!', '?', '…':
 			end = skipClosers(text, end)
-			ends = (end == len(text) || isSpace(text[end])) && (r != '.' || endsSentence(text, start, i, end))
+			ends = (end == len(text) || spaceLen(text[end:]) > 0) && (r != '.' || endsSentence(text, start, i, end))
 		case '\n':
 			ends = !line.wraps(text[end:])
 			line = lineState{}
@@ -114,12 +120,8 @@ func (l lineState) wraps(rest string) bool {
 	if l.width < wrapColumns || rest == "" {
 		return false
 	}
-	rest = strings.TrimLeft(rest[:min(len(rest), 8)], " ")
-	if rest == "" || strings.ContainsRune("\n\t-*+#|>`~:<", rune(rest[0])) {
-		return false
-	}
-	digits := strings.TrimLeft(rest, "0123456789")
-	return len(digits) == len(rest) || digits == "" || digits[0] != '.' && digits[0] != ')'
+	rest = strings.TrimLeft(rest[:min(len(rest), 32)], " ")
+	return rest != "" && !strings.ContainsRune("\n\t-*+#|>`~:<", rune(rest[0])) && !markdown.IsItem(rest)
 }
 
 func width(r rune) int {
@@ -129,13 +131,20 @@ func width(r rune) int {
 	return 1
 }
 
-func isSpace(b byte) bool { return b == ' ' || b == '\n' || b == '\t' || b == '\f' }
+// spaceLen is the length of the space at the start of s, 0 when there is none: web
+// pages have no-break spaces after points, East Asian text wide ones.
+func spaceLen(s string) int {
+	if r, n := utf8.DecodeRuneInString(s); unicode.IsSpace(r) {
+		return n
+	}
+	return 0
+}
 
 // skipClosers passes further end marks, closing quotes and brackets.
 func skipClosers(text string, i int) int {
 	for i < len(text) {
 		r, n := utf8.DecodeRuneInString(text[i:])
-		if !strings.ContainsRune(".!?…。！？\"'”’)]}»」』》〉*_`", r) {
+		if !strings.ContainsRune(".!?…。！？｡．\"'”’)]}»」』》〉*_`", r) {
 			break
 		}
 		i += n
@@ -144,11 +153,11 @@ func skipClosers(text string, i int) int {
 }
 
 func skipSpace(text string, i int, line *lineState) int {
-	for i < len(text) && isSpace(text[i]) {
+	for n := spaceLen(text[i:]); n > 0; n = spaceLen(text[i:]) {
 		if text[i] == '\n' {
 			*line = lineState{}
 		}
-		i++
+		i += n
 	}
 	return i
 }

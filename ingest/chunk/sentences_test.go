@@ -33,6 +33,20 @@ func TestSentences(t *testing.T) {
 		{"This line is long enough to have been wrapped\n- but a list follows", "This line is long enough to have been wrapped|- but a list follows"},
 		{"This line is long enough to have been wrapped\n\nA new paragraph", "This line is long enough to have been wrapped|A new paragraph"},
 		{"---\nText.\n***\nMore.", "---\nText.\n***|More."},
+		// Dates as Korean writes them.
+		{"시행일은 2024. 3. 15. 이며 종전 지침은 2023. 12. 31. 자로 폐지한다. 끝.", "시행일은 2024. 3. 15. 이며 종전 지침은 2023. 12. 31. 자로 폐지한다.|끝."},
+		{"규정은 2024. 3. 개정되었다. 그 뒤 ’24.3.15. 시행했다. 끝.", "규정은 2024. 3. 개정되었다.|그 뒤 ’24.3.15. 시행했다.|끝."},
+		{"기한은 2024. 3. 15.\n담당은 총무팀", "기한은 2024. 3. 15.|담당은 총무팀"},
+		{"It was built in 1988. 14 people work there.", "It was built in 1988.|14 people work there."},
+		{"방은 모두 12. 창은 3. 문은 없다.", "방은 모두 12.|창은 3.|문은 없다."},
+		// Spaces of web pages and of East Asian text, and the wide full stop.
+		{"One stands here.\u00a0 Two stands there.", "One stands here.|Two stands there."},
+		{"펌프는 파랗다.\u3000밤에 돈다.", "펌프는 파랗다.|밤에 돈다."},
+		{"文は一つ．文は二つ｡終わり", "文は一つ．|文は二つ｡|終わり"},
+		// Items of Korean documents, which have neither a point nor a blank line between.
+		{"○ 소방 설비는 매월 둘째 주 화요일에 시설관리팀이 점검하고 기록한다\n○ 승강기는 공단이 검사한다\n※ 비고", "○ 소방 설비는 매월 둘째 주 화요일에 시설관리팀이 점검하고 기록한다|○ 승강기는 공단이 검사한다|※ 비고"},
+		{"가. 소방 설비는 매월 둘째 주 화요일에 시설관리팀이 점검하고 기록한다\n나. 승강기는 공단이 검사한다", "가. 소방 설비는 매월 둘째 주 화요일에 시설관리팀이 점검하고 기록한다|나. 승강기는 공단이 검사한다"},
+		{"① 소방 설비는 매월 둘째 주 화요일에 시설관리팀이 점검하고 기록한다\n② 승강기는 공단이 검사한다\n(3) 끝", "① 소방 설비는 매월 둘째 주 화요일에 시설관리팀이 점검하고 기록한다|② 승강기는 공단이 검사한다|(3) 끝"},
 	} {
 		var got []string
 		for _, s := range chunk.Sentences(c.text) {
