@@ -11,7 +11,7 @@ import (
 
 // recipeVersion is raised when the road itself changes what is stored for the
 // same bytes: extraction, what is embedded, or the terms of lexical search.
-const recipeVersion = 2
+const recipeVersion = 3
 
 // Config tunes a Pipeline.
 type Config struct {

@@ -128,8 +128,8 @@ var declaration = regexp.MustCompile(`(?i)<meta[^>]+charset\s*=\s*["']?\s*([\w.:
 // declarationBytes is how far into a page its charset may be declared.
 const declarationBytes = 4096
 
-// decodeDeclared follows <meta charset> of an HTML page, unless more than one
-// character in fifty cannot be decoded that way.
+// decodeDeclared follows <meta charset> of an HTML page, unless too many characters
+// cannot be decoded that way.
 func decodeDeclared(data []byte) (decoded, bool) {
 	m := declaration.FindSubmatch(data[:min(len(data), declarationBytes)])
 	if m == nil {
@@ -140,7 +140,7 @@ func decodeDeclared(data []byte) (decoded, bool) {
 		return decoded{}, false
 	}
 	d := decodeWith(data, enc, name)
-	return d, d.replaced*50 <= utf8.RuneCountInString(d.text)
+	return d, d.replaced*brokenShare <= utf8.RuneCountInString(d.text)
 }
 
 // decodeUTF16 decodes UTF-16 without a mark.

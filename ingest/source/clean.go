@@ -12,7 +12,8 @@ var zeros = regexp.MustCompile("[ \t]*\x00[\x00 \t]*")
 
 // decodeInto fills the text of d from the file's bytes and says what was
 // changed: broken sequences stand as U+FFFD, runs of U+0000 become one space
-// (the database holds none), line ends become "\n".
+// (the database holds none), line ends become "\n". Hangul that is spelt by its letters
+// is the same text composed, which is not told.
 func decodeInto(d *ingest.Document, data []byte, f format) error {
 	t, err := decode(data, f.html)
 	if err != nil {
@@ -38,6 +39,7 @@ func decodeInto(d *ingest.Document, data []byte, f format) error {
 	}
 	d.Text = strings.ReplaceAll(d.Text, "\r\n", "\n")
 	d.Text = strings.ReplaceAll(d.Text, "\r", "\n")
+	d.Text = ingest.ComposeHangul(d.Text)
 	return nil
 }
 

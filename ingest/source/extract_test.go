@@ -11,6 +11,7 @@ import (
 	"golang.org/x/text/encoding/charmap"
 	"golang.org/x/text/encoding/korean"
 	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/unicode/norm"
 	"pgregory.net/rapid"
 
 	"ragd/ingest"
@@ -142,6 +143,9 @@ func TestUnknownCharsetIsReported(t *testing.T) {
 
 // TestDamagedText holds OB-01: both sides of a broken byte stay, and it is said.
 func TestDamagedText(t *testing.T) {
+	// A log in CP949 that was cut inside a character, or holds a stray byte.
+	line := strings.Repeat("펌프 온도가 기준을 넘어 담당자가 확인했다. ", 3) + "압력은 2.4 bar로 유지되고 있다.\n"
+	korean := string(encode(t, "euc-kr", line+line))
 	for _, c := range []struct{ name, data, want, warning string }{
 		{"a.txt", "Before: \x00\x00A\x00B after.\n", "Before: A B after.\n", "3 zero byte(s) replaced by spaces"},
 		{"a.md", "# T\x00itle\n\n```\n\x00raw\n```\n", "# T itle\n\n```\n raw\n```\n", "2 zero byte(s) replaced by spaces"},
@@ -149,6 +153,8 @@ func TestDamagedText(t *testing.T) {
 		{"a.txt", "열쇠는 \xec\x97 서랍에 있다.\n", "열쇠는 \ufffd 서랍에 있다.\n", "1 broken utf-8 sequence(s) replaced by U+FFFD"},
 		{"a.txt", "\xef\xbb\xbfone\r\ntwo\rthree\n", "one\ntwo\nthree\n", ""},
 		{"a.txt", "once \ufffd damaged\n", "once \ufffd damaged\n", "1 U+FFFD already in the file: its text was damaged earlier"},
+		{"a.log", korean[:len(korean)/2] + "\xff" + korean[len(korean)/2:], line + "\ufffd" + line, "encoding guessed: euc-kr; 1 broken euc-kr sequence(s) replaced by U+FFFD"},
+		{"a.log", korean[:len(korean)-3], line + line[:len(line)-len("다.\n")] + "\ufffd", "encoding guessed: euc-kr; 1 broken euc-kr sequence(s) replaced by U+FFFD"},
 		{"noext", "Plain words \x00 without an extension, long enough to be judged as text by its content alone.", "Plain words without an extension, long enough to be judged as text by its content alone.", "1 zero byte(s) replaced by spaces"},
 	} {
 		d := mustExtract(t, c.name, []byte(c.data))
@@ -189,6 +195,32 @@ func TestFormats(t *testing.T) {
 		if !errors.Is(err, c.err) || err == nil && d.Type != c.media {
 			t.Errorf("%s %.20q: %s, %v", c.name, c.data, d.Type, err)
 		}
+	}
+}
+
+// TestJSON: what programs escape is what people search for.
+func TestJSON(t *testing.T) {
+	for _, c := range []struct{ name, data, want string }{
+		{"a.json", `{"\uc5f4\uc1e0": "\uc11c\ub78d 7", "n": 1}`, `{"열쇠": "서랍 7", "n": 1}`},
+		{"a.jsonl", `"\ud83d\ude80 caf\u00e9"` + "\n", `"🚀 café"` + "\n"},
+		{"a.json", `"line\nend \u0022 \u0007 \ud83d \ud83dx \u20 \\uc5f4 \\\uc5f4 \u200b \ufffd"`, `"line\nend \u0022 \u0007 \ud83d \ud83dx \u20 \\uc5f4 \\열 \u200b \ufffd"`},
+		{"a.json", `"\u1112\u1161\u11ab"`, `"한"`},
+		{"a.json", `"\u12`, `"\u12`},
+		{"a.json", `"x\`, `"x\`},
+		{"noext", `{"key": "\uc5f4\uc1e0"}`, `{"key": "열쇠"}`},
+		{"a.py", `x = "\uc5f4"`, `x = "\uc5f4"`},
+	} {
+		if d := mustExtract(t, c.name, []byte(c.data)); d.Text != c.want {
+			t.Errorf("%s %s became %s", c.name, c.data, d.Text)
+		}
+	}
+}
+
+// TestDecomposedHangul: file names and texts from macOS.
+func TestDecomposedHangul(t *testing.T) {
+	d := mustExtract(t, norm.NFD.String("자료/회의록.txt"), []byte(norm.NFD.String("예비 열쇠는 7번 칸에 있다.\n")))
+	if d.Title != "회의록.txt" || d.Text != "예비 열쇠는 7번 칸에 있다.\n" || d.Path != norm.NFD.String("자료/회의록.txt") {
+		t.Errorf("title %+q, text %+q, path %+q", d.Title, d.Text, d.Path)
 	}
 }
 

@@ -27,6 +27,7 @@ var (
 	htmlFormat     = format{media: "text/html", extract: extractHTML, html: true}
 	csvFormat      = format{media: "text/csv", extract: extractCSV}
 	plainFormat    = format{media: "text/plain", extract: extractPlain}
+	jsonFormat     = format{media: "text/plain", extract: extractJSON}
 )
 
 // byExtension holds the extensions whose reading is settled by the name.
@@ -35,7 +36,7 @@ var byExtension = map[string]format{
 	".html": htmlFormat, ".htm": htmlFormat, ".xhtml": htmlFormat,
 	".csv": csvFormat, ".tsv": csvFormat,
 	".txt": plainFormat, ".text": plainFormat, ".log": plainFormat, ".rst": plainFormat, ".adoc": plainFormat, ".org": plainFormat,
-	".json": plainFormat, ".jsonl": plainFormat, ".yaml": plainFormat, ".yml": plainFormat, ".toml": plainFormat, ".ini": plainFormat, ".xml": plainFormat,
+	".json": jsonFormat, ".jsonl": jsonFormat, ".yaml": plainFormat, ".yml": plainFormat, ".toml": plainFormat, ".ini": plainFormat, ".xml": plainFormat,
 	".go": plainFormat, ".py": plainFormat, ".js": plainFormat, ".ts": plainFormat, ".c": plainFormat, ".h": plainFormat, ".java": plainFormat, ".rs": plainFormat, ".sh": plainFormat, ".sql": plainFormat,
 }
 
@@ -76,6 +77,9 @@ func detect(name string, data []byte) (format, error) {
 		return htmlFormat, nil
 	}
 	if textual(media) || share == 0 && utf8.Valid(data) || media.Is("application/octet-stream") && share <= controlsUnnamed {
+		if media.Is("application/json") || media.Is("application/x-ndjson") {
+			return format{media: mediaName(media), extract: extractJSON}, nil
+		}
 		return format{media: textMedia(media), extract: extractPlain}, nil
 	}
 	return format{}, fmt.Errorf("%w: %s", ingest.ErrUnsupported, mediaName(media))

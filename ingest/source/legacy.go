@@ -20,13 +20,14 @@ type koreanStats struct {
 	runs   int // of Hangul without anything between
 }
 
-// decodeCP949 accepts a text as Korean when every byte decodes, the two-byte
-// characters are mostly Hangul, and the frequent syllables appear. The same
-// bytes read as another East Asian encoding fail the last two.
+// decodeCP949 accepts a text as Korean when hardly a byte is broken (a file that was
+// cut, a stray byte), the two-byte characters are mostly Hangul, and the frequent
+// syllables appear. The same bytes read as another East Asian encoding fail the last
+// two.
 func decodeCP949(data []byte) (decoded, bool) {
 	d := decodeWith(data, cp949, "euc-kr")
 	s := measureKorean(d.text, data)
-	if d.replaced > 0 || s.double == 0 {
+	if s.double == 0 || d.replaced*brokenShare > s.double {
 		return decoded{}, false
 	}
 	if s.hangul*10 < s.double*6 || s.rare*3 > s.hangul {
@@ -41,6 +42,10 @@ func decodeCP949(data []byte) (decoded, bool) {
 	}
 	return d, true
 }
+
+// brokenShare: of so many characters one may be broken in a text whose encoding other
+// evidence tells.
+const brokenShare = 50
 
 // familiar reports enough of the frequent syllables: one in five in a text of
 // some length, any in a short one. A word or two without any passes when it is
@@ -86,7 +91,7 @@ func measureKorean(text string, data []byte) koreanStats {
 func countUHC(data []byte) int {
 	n := 0
 	for i := 0; i+1 < len(data); i++ {
-		if data[i] < 0x80 {
+		if data[i] <= 0x80 || data[i] == 0xff { // no lead byte
 			continue
 		}
 		if data[i] < 0xa1 || data[i+1] < 0xa1 {

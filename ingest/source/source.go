@@ -95,7 +95,7 @@ func (s *Source) Extract(ctx context.Context, r ingest.Raw) (ingest.Document, er
 	if d.Title == "" {
 		d.Title = path.Base(d.Path)
 	}
-	d.Title = clip(d.Title)
+	d.Title = clip(ingest.ComposeHangul(d.Title))
 	return d, nil
 }
 
