@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -13,8 +14,8 @@ import (
 )
 
 // Load reads a listed file. The kind is checked again on the open file, and it
-// is opened without blocking, so an entry that became a pipe since the walk
-// cannot hold the run. A file that grows past the bound is refused, not cut.
+// is opened without blocking and without following a link, so an entry that became a
+// pipe since the walk cannot hold the run, and one that became a link leads nowhere. A file that grows past the bound is refused, not cut.
 func (s *Source) Load(ctx context.Context, f ingest.File) (ingest.Raw, error) {
 	r := ingest.Raw{File: f}
 	if f.Err != nil {
@@ -23,7 +24,10 @@ func (s *Source) Load(ctx context.Context, f ingest.File) (ingest.Raw, error) {
 	if err := ctx.Err(); err != nil {
 		return r, err
 	}
-	file, err := os.OpenFile(f.Name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	file, err := os.OpenFile(f.Name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	if errors.Is(err, syscall.ELOOP) {
+		return r, fmt.Errorf("%w: symbolic link", ingest.ErrNotRegular)
+	}
 	if err != nil {
 		return r, reason(err)
 	}

@@ -73,15 +73,15 @@ func (s *Source) findRoot(ctx context.Context, l *ingest.Listing, abs string) er
 		l.Files = append(l.Files, ingest.File{Path: storable(base), Name: abs, Err: rootError(err)})
 		return ctx.Err()
 	}
-	if !info.IsDir() {
-		f := s.file(path.Join(rootName(filepath.Dir(abs)), base), abs, info)
-		l.Files = append(l.Files, f)
-		l.Roots = append(l.Roots, ingest.Root{Path: f.Path})
-		return ctx.Err()
-	}
 	real, err := filepath.EvalSymlinks(abs)
 	if err != nil {
 		l.Files = append(l.Files, ingest.File{Path: storable(base), Name: abs, Err: rootError(err)})
+		return ctx.Err()
+	}
+	if !info.IsDir() {
+		f := s.file(path.Join(rootName(filepath.Dir(abs)), base), real, info)
+		l.Files = append(l.Files, f)
+		l.Roots = append(l.Roots, ingest.Root{Path: f.Path})
 		return ctx.Err()
 	}
 	w := walker{source: s, ctx: ctx, listing: l, dir: real, base: base, root: ingest.Root{Path: storable(base), Folder: true}}

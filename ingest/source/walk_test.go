@@ -206,6 +206,29 @@ func TestLoadBoundsAndChecksAgain(t *testing.T) {
 	if _, err := s.Load(t.Context(), f); !errors.Is(err, ingest.ErrNotRegular) {
 		t.Errorf("a pipe instead: %v", err)
 	}
+	secret := filepath.Join(t.TempDir(), "secret.txt")
+	if err := errors.Join(os.WriteFile(secret, []byte("outside"), 0o644), os.Remove(f.Name), os.Symlink(secret, f.Name)); err != nil {
+		t.Fatal(err)
+	}
+	if raw, err := s.Load(t.Context(), f); !errors.Is(err, ingest.ErrNotRegular) {
+		t.Errorf("a link instead: %q, %v", raw.Bytes, err)
+	}
+}
+
+// TestLoadFollowsARoot: a root is followed where it is a link, to a file as to a folder.
+func TestLoadFollowsARoot(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "named.txt")
+	if err := os.Symlink(filepath.Join(tree(t), "keep.txt"), link); err != nil {
+		t.Fatal(err)
+	}
+	s := newSource(t, 100)
+	l, err := s.Find(t.Context(), []string{link})
+	if err != nil || len(l.Files) != 1 || filepath.Base(l.Files[0].Path) != "named.txt" {
+		t.Fatalf("%+v, %v", l.Files, err)
+	}
+	if raw, err := s.Load(t.Context(), l.Files[0]); err != nil || string(raw.Bytes) != "Text of keep.txt" {
+		t.Errorf("%q, %v", raw.Bytes, err)
+	}
 }
 
 func TestNewChecksTheBound(t *testing.T) {
