@@ -3,6 +3,8 @@ package lexical_test
 import (
 	"testing"
 
+	"golang.org/x/text/unicode/norm"
+
 	"ragd/retrieve"
 )
 
@@ -20,6 +22,39 @@ func (c *corpus) first(question string) string {
 		c.Fatal(err)
 	}
 	return path
+}
+
+// A filter means the text that people see: names from macOS spell each syllable by its
+// letters, in which "각" begins with "가".
+func TestFiltersInEveryForm(t *testing.T) {
+	c := newCorpus(t)
+	nfd := norm.NFD.String
+	c.put(nfd("자료/가다.md"), "pump")
+	c.put("자료/가나.md", "pump")
+	c.put(nfd("자료/각.md"), "pump")
+	c.put("other/a.md", "pump")
+	for _, f := range []struct {
+		prefix string
+		want   int
+	}{
+		{"자료/가", 2}, {nfd("자료/가"), 2}, {"자료/", 3}, {nfd("자료/각"), 1}, {"other/", 1}, {"자료%", 0},
+	} {
+		for _, limit := range []int{0, 10} {
+			q := retrieve.Query{Text: "pump", Limit: limit, Filters: retrieve.Filters{PathPrefix: f.prefix}}
+			if n := c.search(q).Len(); n != f.want {
+				t.Errorf("%+q, limit %d: %d chunks, want %d", f.prefix, limit, n, f.want)
+			}
+		}
+	}
+	q := retrieve.Query{Text: "pump", Filters: retrieve.Filters{Metadata: map[string][]string{"kind": {nfd("ñ")}}}}
+	e := document("x", "h", "pump")
+	e.Document.Metadata["kind"] = "ñ"
+	if _, err := c.store.Put(t.Context(), "default", "m", "r", e); err != nil {
+		t.Fatal(err)
+	}
+	if n := c.search(q).Len(); n != 1 {
+		t.Errorf("metadata: %d chunks", n)
+	}
 }
 
 // Codes that differ by the order of their digits, and names in every style of

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/text/unicode/norm"
 
 	"ragd/retrieve"
 )
@@ -32,8 +33,7 @@ func New(f retrieve.Filters) (w Filter, ok bool) {
 		if !Storable(f.PathPrefix) {
 			return Filter{}, false
 		}
-		w.Args["prefix"] = f.PathPrefix
-		conds = append(conds, "starts_with(d.path, @prefix)")
+		conds = append(conds, w.prefix(f.PathPrefix))
 	}
 	for i, key := range slices.Sorted(maps.Keys(f.Metadata)) {
 		patterns := containment(key, f.Metadata[key])
@@ -48,19 +48,58 @@ func New(f retrieve.Filters) (w Filter, ok bool) {
 	return w, true
 }
 
+// prefix is the condition that a path begins with p, whichever of Unicode's canonical
+// forms either is in: names from macOS are in another one than what people type. Each
+// form can be looked up in the index; what it finds is held to the prefix itself,
+// since "각" begins with "가" when both are spelt by letters.
+func (w *Filter) prefix(p string) string {
+	list := forms(p)
+	begins := make([]string, len(list))
+	for i, form := range list {
+		name := fmt.Sprintf("prefix%d", i)
+		w.Args[name] = form
+		begins[i] = "starts_with(d.path, @" + name + ")"
+	}
+	if len(list) == 1 {
+		return begins[0]
+	}
+	w.Args["prefix"] = norm.NFC.String(p)
+	return "(" + strings.Join(begins, " OR ") + ") AND starts_with(normalize(d.path, NFC), @prefix)"
+}
+
+// forms are the spellings of a text: its own, composed and decomposed.
+func forms(s string) []string {
+	list := []string{s}
+	for _, f := range []string{norm.NFC.String(s), norm.NFD.String(s)} {
+		if !slices.Contains(list, f) {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
 // containment lists the jsonb patterns of which a document must contain one: the
-// value alone or as an element of a list.
+// value alone or as an element of a list, as it is spelt or composed.
 func containment(key string, values []string) []string {
 	var out []string
 	for _, v := range values {
 		if !Storable(key) || !Storable(v) {
 			continue
 		}
-		for _, form := range []any{v, []string{v}} {
-			b, err := json.Marshal(map[string]any{key: form})
-			if err == nil { // strings always encode
-				out = append(out, string(b))
-			}
+		out = append(out, patterns(key, v)...)
+		if k, c := norm.NFC.String(key), norm.NFC.String(v); k != key || c != v {
+			out = append(out, patterns(k, c)...)
+		}
+	}
+	return out
+}
+
+func patterns(key, value string) []string {
+	var out []string
+	for _, form := range []any{value, []string{value}} {
+		b, err := json.Marshal(map[string]any{key: form})
+		if err == nil { // strings always encode
+			out = append(out, string(b))
 		}
 	}
 	return out
