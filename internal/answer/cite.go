@@ -7,6 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	chunking "ragd/ingest/chunk"
 	"ragd/retrieve"
 )
 
@@ -59,10 +60,10 @@ func sentenceBefore(text string, end int) (from, to int) {
 		}
 		to = m[len(m)-1][0]
 	}
-	body := strings.TrimRight(head[:to], ".!?。")
-	from = 1 + strings.LastIndexByte(body, '\n')
-	if i := strings.LastIndex(body, ". "); i >= 0 {
-		from = max(from, i+2)
+	// A model does not break lines at a margin: each is a sentence's end.
+	from = 1 + strings.LastIndexByte(head[:to], '\n')
+	if list := chunking.Sentences(head[from:to]); len(list) > 0 {
+		from += list[len(list)-1].Start
 	}
 	if m := markerPattern.FindStringIndex(text[from:to]); m != nil && strings.TrimSpace(text[from:from+m[0]]) == "" {
 		from += m[1]
