@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/text/unicode/norm"
+
 	"ragd/retrieve"
 	"ragd/telemetry"
 )
@@ -26,6 +28,17 @@ func ask(t testing.TB, r *rig, req Request) (*Result, *recordingSink) {
 var twoChunks = []retrieve.Hit{
 	chunk(11, "Harbour", "The crane at dock four lifts fourteen tonnes.", "It was built in 1988."),
 	chunk(12, "Garden", "Tomatoes need six hours of sun.", "Water them in the morning."),
+}
+
+// A question from a program of macOS may spell its syllables by their letters, which no
+// model was made for.
+func TestQuestionIsComposed(t *testing.T) {
+	const question = "기중기는 몇 톤을 드나요?"
+	r := newRig(t, twoChunks, &fakeGenerator{pieces: []string{"14"}})
+	res, _ := ask(t, r, Request{Question: norm.NFD.String(question), AnswerMode: ModeGenerate, Explain: true})
+	if !slices.ContainsFunc(res.Explain.Prompt, func(p ExplainPart) bool { return p.Component == "question" && p.Text == question }) {
+		t.Errorf("the prompt is %+v", res.Explain.Prompt)
+	}
 }
 
 func TestGeneratedAnswer(t *testing.T) {

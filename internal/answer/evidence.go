@@ -73,7 +73,7 @@ func quotable(text string) bool {
 	if rows := bodyRows(text); rows != nil {
 		text = strings.ReplaceAll(strings.Join(rows, "\n"), "|", " ")
 	}
-	first, _ := utf8.DecodeRuneInString(strings.TrimLeft(text, "|*_`\"'“‘([- 0123456789.)"))
+	first, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(text, leads))
 	if !unicode.IsLetter(first) && !unicode.IsDigit(first) {
 		return false
 	}
@@ -87,6 +87,13 @@ func quotable(text string) bool {
 		}
 	}
 	return letters >= minQuoteLetters && letters >= minQuoteShare*marks
+}
+
+// leads reports what may stand before the first word of prose: emphasis, quotes,
+// brackets, and the bullets and numbers of Western and Korean lists.
+func leads(r rune) bool {
+	return strings.ContainsRune("|*_`\"'“‘([- 0123456789.)「『《〈【〔（–—·※•‣", r) ||
+		r >= '\u2460' && r <= '\u24ff' || r >= '\u25a0' && r <= '\u25ff' || r >= '\u3260' && r <= '\u327b' // ①, ○ and ■, ㉮
 }
 
 const (

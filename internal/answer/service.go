@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"ragd/ingest"
 	"ragd/prompt"
 	"ragd/prompt/chat"
 	"ragd/rerank"
@@ -97,6 +98,7 @@ func (s *Service) Ask(ctx context.Context, received time.Time, req Request, sink
 	if err := req.Validate(); err != nil {
 		return &Result{TraceID: s.Reject(ctx, req.route(), received, err)}, err
 	}
+	req.Question = ingest.ComposeHangul(req.Question)
 	ctx, rec := s.Telemetry.Begin(ctx, string(req.route()), received)
 	a := &asking{Service: s, req: req, rec: rec, received: received, sink: sink, res: newResult(rec.TraceID(), s.Generator.Model().Name)}
 	sink.Begun(rec.TraceID())
@@ -224,6 +226,7 @@ func (s *Service) Search(ctx context.Context, req SearchRequest) (*SearchResult,
 		}
 		return &SearchResult{TraceID: s.Reject(ctx, RouteSearch, received, e)}, e
 	}
+	ask.Question = ingest.ComposeHangul(ask.Question)
 	ctx, rec := s.Telemetry.Begin(ctx, string(RouteSearch), received)
 	a := &asking{Service: s, req: ask, rec: rec, res: newResult(rec.TraceID(), "")}
 	err := guarded(func() error { return a.findEvidence(ctx) })

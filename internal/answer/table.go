@@ -1,6 +1,11 @@
 package answer
 
-import "strings"
+import (
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
 
 // tableRow is the row of a table that shares most with the question, when a
 // sentence is one or several rows of a Markdown table, "" when none shares anything;
@@ -47,21 +52,32 @@ func bodyRows(text string) []string {
 
 // parts is the set of what the words of a text are compared by: runs of three
 // characters, of two in words with letters beyond ASCII, where a character says more.
-// A shorter word counts whole.
+// A shorter word counts whole. The name in "AB-9는" also counts without its particle.
+// All are in the form NFKC, so that wide letters and spelt syllables are the ones that
+// people type.
 func parts(text string) map[string]bool {
 	set := map[string]bool{}
-	for _, word := range strings.Fields(strings.ToLower(text)) {
-		word = strings.Trim(word, "|,.?!()")
+	add := func(word string, n int) {
 		runes := []rune(word)
-		n := 3
-		if len(runes) < len(word) {
-			n = 2
-		}
 		for i := 0; i+n <= len(runes); i++ {
 			set[string(runes[i:i+n])] = true
 		}
 		if len(runes) < n && word != "" {
 			set[word] = true
+		}
+	}
+	foreign := func(r rune) bool { return r >= utf8.RuneSelf }
+	for _, word := range strings.Fields(strings.ToLower(norm.NFKC.String(text))) {
+		word = strings.Trim(word, "|,.?!()")
+		if !strings.ContainsFunc(word, foreign) {
+			add(word, 3)
+			continue
+		}
+		add(word, 2)
+		for _, name := range strings.FieldsFunc(word, foreign) {
+			if len(name) > 1 {
+				add(name, 3)
+			}
 		}
 	}
 	return set
