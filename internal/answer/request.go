@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -57,18 +59,22 @@ type Filters struct {
 // Values is one string or a list of them.
 type Values []string
 
-// UnmarshalJSON reads "a" as ["a"].
+// UnmarshalJSON reads "a" as ["a"]. A null is refused: taken for "" it would match
+// nothing in silence.
 func (v *Values) UnmarshalJSON(data []byte) error {
-	var one string
-	if json.Unmarshal(data, &one) == nil {
-		*v = Values{one}
+	var one *string
+	if json.Unmarshal(data, &one) == nil && one != nil {
+		*v = Values{*one}
 		return nil
 	}
-	var many []string
-	if err := json.Unmarshal(data, &many); err != nil {
+	var many []*string
+	if err := json.Unmarshal(data, &many); err != nil || many == nil || slices.Contains(many, nil) {
 		return invalid("filters.metadata", "a value is a string or a list of strings")
 	}
-	*v = many
+	*v = make(Values, len(many))
+	for i, s := range many {
+		(*v)[i] = *s
+	}
 	return nil
 }
 
@@ -124,6 +130,7 @@ const (
 	MaxStopBytes     = 256
 	MaxNameBytes     = 256
 	MaxCollections   = 16
+	MaxFilterKeys    = 64 // as many as a document can have
 	MaxFilterValues  = 100
 )
 
@@ -287,8 +294,12 @@ func (f *Filters) validate() error {
 	if err := ValidateText("filters.path_prefix", f.PathPrefix); err != nil {
 		return err
 	}
-	for key, values := range f.Metadata {
-		field := "filters.metadata"
+	const field = "filters.metadata"
+	if len(f.Metadata) > MaxFilterKeys {
+		return invalid(field, fmt.Sprintf("%d keys, at most %d are allowed", len(f.Metadata), MaxFilterKeys))
+	}
+	for _, key := range slices.Sorted(maps.Keys(f.Metadata)) {
+		values := f.Metadata[key]
 		if key == "" || len(values) == 0 || len(values) > MaxFilterValues {
 			return invalid(field, fmt.Sprintf("key %q has %d values, 1 to %d are allowed", key, len(values), MaxFilterValues))
 		}

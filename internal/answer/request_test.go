@@ -3,6 +3,7 @@ package answer
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -66,6 +67,27 @@ func TestValidateTakesDefaultsAndBounds(t *testing.T) {
 		}
 		if r.Collection != "default" {
 			t.Errorf("collection %q", r.Collection)
+		}
+	}
+}
+
+func TestFiltersAreBounded(t *testing.T) {
+	many := map[string]Values{}
+	for i := range MaxFilterKeys + 1 {
+		many[fmt.Sprint("key", i)] = Values{"v"}
+	}
+	r := Request{Question: "q", Filters: &Filters{Metadata: many}}
+	if e := AsError(r.Validate()); e.Code != Invalid || e.Field != "filters.metadata" {
+		t.Errorf("%d keys: %v", len(many), e)
+	}
+	delete(many, "key0")
+	if err := r.Validate(); err != nil {
+		t.Errorf("%d keys: %v", len(many), err)
+	}
+	for _, value := range []string{`null`, `["a",null]`, `5`, `[5]`, `{}`, `[["a"]]`} {
+		var e *Error
+		if err := json.Unmarshal([]byte(`{"k":`+value+`}`), &map[string]Values{}); !errors.As(err, &e) || e.Field != "filters.metadata" {
+			t.Errorf("%s: %v", value, err)
 		}
 	}
 }
