@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 	"unicode/utf8"
 
@@ -15,8 +16,8 @@ import (
 	"ragd/internal/answer"
 )
 
-// decode reads one JSON object into v and refuses everything else: a body over
-// the bound, invalid UTF-8, unknown fields, wrong types, trailing bytes. Lone
+// decode reads one JSON object into v and refuses everything else: a body over the
+// bound or that does not arrive, invalid UTF-8, unknown fields, wrong types, trailing bytes. Lone
 // surrogate escapes (\ud800) become U+FFFD, as encoding/json has it.
 func (s *server) decode(c *gin.Context, v any) error {
 	body, err := io.ReadAll(http.MaxBytesReader(c.Writer, c.Request.Body, s.cfg.MaxBodyBytes))
@@ -25,8 +26,12 @@ func (s *server) decode(c *gin.Context, v any) error {
 		if errors.As(err, &tooLarge) {
 			return &answer.Error{Code: answer.TooLarge, Message: fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit)}
 		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return &answer.Error{Code: answer.Invalid, Message: fmt.Sprintf("the body did not arrive within the time; %d bytes of it did", len(body))}
+		}
 		return &answer.Error{Code: answer.Invalid, Message: "the body could not be read", Err: err}
 	}
+	arrived(c)
 	if !utf8.Valid(body) {
 		return &answer.Error{Code: answer.Invalid, Message: "the body is not valid UTF-8"}
 	}

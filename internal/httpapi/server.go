@@ -82,6 +82,9 @@ const LatencyPath = "/debug/latency"
 type Config struct {
 	MaxBodyBytes   int64
 	RequestTimeout time.Duration
+	// Stall is how long a body may take to arrive, and how long a client may leave an
+	// answer unread; 0 for a minute.
+	Stall time.Duration
 	// Version is reported by /healthz.
 	Version string
 	// Dimensions is the length of an embedding.
@@ -108,7 +111,7 @@ func New(deps Deps, cfg Config) http.Handler {
 	if deps.Telemetry != nil {
 		e.Use(instrument(deps.Telemetry)...)
 	}
-	e.Use(s.recover)
+	e.Use(s.hold, s.recover)
 	e.NoRoute(func(c *gin.Context) { s.fail(c, &answer.Error{Code: answer.NotFound, Message: "no such route"}, "") })
 	e.NoMethod(func(c *gin.Context) {
 		s.fail(c, &answer.Error{Code: methodNotAllowed, Message: "method not allowed"}, "")
