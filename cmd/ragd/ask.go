@@ -103,7 +103,7 @@ func (s *terminalSink) Queued(position int) {
 func (s *terminalSink) Sources(answer.Sources) {}
 
 func (s *terminalSink) Delta(text string) {
-	fmt.Fprint(s.w, text)
+	fmt.Fprint(s.w, shown(text))
 	s.newline = strings.HasSuffix(text, "\n")
 }
 

@@ -146,10 +146,10 @@ func ingestDone(cmd *cobra.Command, r ingest.Report, err error, asJSON bool) err
 func printReport(w io.Writer, r ingest.Report) {
 	for _, f := range r.Files {
 		if f.Status == ingest.Failed || f.Status == ingest.Skipped {
-			fmt.Fprintf(w, "%-8s %s: %s\n", f.Status, f.Path, f.Reason)
+			fmt.Fprintf(w, "%-8s %s: %s\n", f.Status, shownLine(f.Path), shown(f.Reason))
 		}
 		for _, warning := range f.Warnings {
-			fmt.Fprintf(w, "note     %s: %s\n", f.Path, warning)
+			fmt.Fprintf(w, "note     %s: %s\n", shownLine(f.Path), shown(warning))
 		}
 	}
 	fmt.Fprintf(w, "%d found: %d indexed, %d unchanged, %d skipped, %d failed", r.Found, r.Indexed, r.Unchanged, r.Skipped, r.Failed)

@@ -42,7 +42,7 @@ func run(args []string) int {
 	case code == exitInterrupted:
 		fmt.Fprintln(os.Stderr, "ragd: interrupted"+unknownPart(err))
 	case err != nil && !errors.Is(err, errPartly):
-		fmt.Fprintln(os.Stderr, "ragd: "+message(err))
+		fmt.Fprintln(os.Stderr, "ragd: "+shown(message(err)))
 	}
 	return code
 }

@@ -29,7 +29,13 @@ func newTable(w io.Writer, right ...int) *table {
 	return t
 }
 
-func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
+func (t *table) row(cells ...string) {
+	row := make([]string, len(cells))
+	for i, c := range cells {
+		row[i] = shown(c)
+	}
+	t.rows = append(t.rows, row)
+}
 
 // head is a row that names the columns.
 func (t *table) head(cells ...string) { t.inStyle(bold, cells...) }
@@ -132,6 +138,6 @@ func printSources(w io.Writer, res *answer.Result) {
 		if len(s.Heading) > 0 {
 			where += " › " + strings.Join(s.Heading, " › ")
 		}
-		fmt.Fprintf(w, "  %s %s\n", styled(w, cyan, fmt.Sprintf("[%d]", s.Marker)), where)
+		fmt.Fprintf(w, "  %s %s\n", styled(w, cyan, fmt.Sprintf("[%d]", s.Marker)), shownLine(where))
 	}
 }
