@@ -60,6 +60,7 @@ type Backend struct {
 	splitBelow int  // see defaultSplitBelow
 	tensor     bool // there are kernels for tensor cores
 	tensorFrom int  // see defaultTensorFrom
+	manyFrom   int  // see defaultManyFrom
 }
 
 var _ model.Ops = (*Backend)(nil)
@@ -82,7 +83,7 @@ func New(cfg Config) (*Backend, error) {
 	if err != nil {
 		return nil, fmt.Errorf("device %d: %w", cfg.Device, err)
 	}
-	b := &Backend{device: d, kernels: make(map[string]cudrv.Function), splitBelow: defaultSplitBelow, tensorFrom: defaultTensorFrom, lost: cfg.Lost}
+	b := &Backend{device: d, kernels: make(map[string]cudrv.Function), splitBelow: defaultSplitBelow, tensorFrom: defaultTensorFrom, manyFrom: defaultManyFrom, lost: cfg.Lost}
 	if b.cacheType = cfg.CacheType; b.cacheType == quant.F32 {
 		b.cacheType = quant.F16
 	}
@@ -97,7 +98,7 @@ func (b *Backend) open() (err error) {
 	b.tensor = b.device.Info().Major >= kernel.TensorMajor
 	images := []string{kernel.PTX}
 	if b.tensor {
-		images = append(images, kernel.TensorPTX)
+		images = append(images, kernel.TensorPTX, kernel.HalfPTX)
 	}
 	for _, ptx := range images {
 		m, err := cudrv.LoadPTX(ptx)

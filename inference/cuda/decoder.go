@@ -15,7 +15,7 @@ const embedThreads = 128
 func (b *Backend) embed(x *tensor, table model.Matrix, ids cudrv.Ptr, scale float32, add int) {
 	m := table.(*matrix)
 	b.launch(m.embed, cudrv.Grid{X: b.step.rows, Y: ceil(x.width, embedThreads), Z: 1, Threads: embedThreads}).
-		ptrs(x.buf.ptr).ptrs(m.weights[:]...).ptrs(ids).floats(scale).ints(add, x.width)
+		ptrs(x.buf.ptr).ptrs(m.weights[:]...).ptrs(ids).floats(scale*m.unit).ints(add, x.width)
 }
 
 // Embed sets x to the table's rows of the step's tokens, times scale.
@@ -31,7 +31,7 @@ func (b *Backend) Project(x model.Tensor, n model.Norm, out ...model.Projection)
 	}
 	t := x.(*tensor)
 	b.prepare(b.step.rows, t.width, readers...)
-	finer := len(b.step.finer) > 0 && slices.ContainsFunc(readers, func(m *matrix) bool { return m.quantized })
+	finer := len(b.step.finer) > 0 && slices.ContainsFunc(readers, func(m *matrix) bool { return m.reads == asCodes })
 	if finer {
 		b.input.to[0] = b.reserve(&b.input.floats, 4*int64(b.step.rows)*int64(t.width))
 	}
@@ -51,12 +51,12 @@ func (b *Backend) addFiner(out []model.Projection) {
 	rows, index := len(b.step.finer), stage(b, b.step.finer)
 	whole := b.input.to
 	b.input, b.rest = b.rest, b.input
-	b.prepare(rows, b.rest.cols, &matrix{quantized: true})
+	b.prepare(rows, b.rest.cols, &matrix{reads: asCodes})
 	b.launch(b.kernels["rest_rows"], cudrv.Grid{X: rows, Y: 1, Z: 1, Threads: rowThreads}).
-		ptrs(b.input.to[1:]...).ptrs(whole[:3]...).ptrs(index).ints(b.input.cols)
+		ptrs(b.input.to[1:4]...).ptrs(whole[:3]...).ptrs(index).ints(b.input.cols)
 	for i := range out {
 		m := out[i].W.(*matrix)
-		if !m.quantized {
+		if m.reads != asCodes {
 			continue
 		}
 		rest := b.reserve(&b.restOut, 4*int64(rows)*int64(m.rows))

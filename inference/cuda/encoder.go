@@ -82,7 +82,7 @@ func (b *Backend) Classify(x model.Tensor, dense, out model.Linear) ([][]float32
 		b.normalise(from, model.Norm{}, index)
 		from, width, index = b.resize(&b.gate, texts, dense.W.Rows()), dense.W.Rows(), 0
 		b.multiply(dense, from, 0)
-		b.activateTo([4]cudrv.Ptr{from}, actTanh, from, 0, texts, width)
+		b.activateTo(forms{from}, actTanh, from, 0, texts, width)
 	}
 	b.prepare(texts, width, out.W.(*matrix))
 	b.normalise(from, model.Norm{}, index)

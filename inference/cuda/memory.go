@@ -20,11 +20,14 @@ var ErrLoad = errors.New("cuda: cannot load")
 type matrix struct {
 	rows, cols int
 	bytes      int64
-	quantized  bool
+	reads      form
 	weights    [5]cudrv.Ptr      // codes, d, m, s, ms
-	products   [3]cudrv.Function // for 1, up to 4 and more rows of activations
-	tensor     cudrv.Function    // for many, where the device has tensor cores
+	products   [3]cudrv.Function // for 1, up to 4 and more rows of activations; or see halfLaunch
+	tensor     cudrv.Function    // for many rows of codes, where the device has tensor cores
 	embed      cudrv.Function
+	// Products in half precision take values times factor and give results times back;
+	// rows that are looked up are stored in units of unit. All are powers of two.
+	factor, back, unit float32
 }
 
 func (m *matrix) Rows() int    { return m.rows }
@@ -44,7 +47,10 @@ func (b *Backend) LoadMatrix(t quant.Type, rows, cols int, data []byte, _ model.
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrLoad, err)
 	}
-	m := &matrix{rows: rows, cols: cols, bytes: int64(len(p.data)), quantized: p.format.bits > 0}
+	m := b.newMatrix(p.format, rows, cols)
+	if m.reads == asHalves {
+		m.fitHalves(p)
+	}
 	at, err := b.upload(p.data)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %d × %d %s: %w", ErrLoad, rows, cols, t, err)
@@ -53,14 +59,23 @@ func (b *Backend) LoadMatrix(t quant.Type, rows, cols int, data []byte, _ model.
 	return m, b.device.Do(func() error { return b.findFor(m, p.format.name) })
 }
 
+// newMatrix is a matrix that has no weights and no kernels yet.
+func (b *Backend) newMatrix(f format, rows, cols int) *matrix {
+	return &matrix{rows: rows, cols: cols, bytes: int64(f.lay(rows, cols).size), reads: b.formOf(f, cols), factor: 1, back: 1, unit: 1}
+}
+
 // findFor looks up the kernels of a format.
 func (b *Backend) findFor(m *matrix, name string) (err error) {
-	for i, columns := range []string{"1", "4", "8"} {
-		if m.products[i], err = b.find("product_" + name + "_" + columns); err != nil {
+	variants := [...]string{"_1", "_4", "_8"}
+	if m.reads == asHalves {
+		variants = [...]string{"_half_8", "_half_32", "_half_64"}
+	}
+	for i, variant := range variants {
+		if m.products[i], err = b.find("product_" + name + variant); err != nil {
 			return err
 		}
 	}
-	if b.tensor && m.quantized {
+	if b.tensor && m.reads == asCodes {
 		if m.tensor, err = b.find("product_" + name + "_tensor"); err != nil {
 			return err
 		}

@@ -7,25 +7,34 @@ import (
 	"ragd/inference/model"
 )
 
-// input is what products read: float32 rows, and the same quantised. Each form is
-// made only when a weight matrix reads it.
+// input is what products read: float32 rows, the same quantised, and the same in half
+// precision. Each form is made only when a weight matrix reads it.
 type input struct {
 	floats, q, d, s buffer
+	halves, scales  buffer
 	rows, cols      int
-	to              [4]cudrv.Ptr // the forms in use; 0: not made
+	to              forms
 }
+
+// forms are where rows go: float32; codes, their scales and sums; f16 and its scales.
+// 0 is for those that nothing reads.
+type forms [6]cudrv.Ptr
 
 // prepare sizes the input for the matrices that will read it.
 func (b *Backend) prepare(rows, cols int, readers ...*matrix) {
 	in := &b.input
-	in.rows, in.cols, in.to = rows, cols, [4]cudrv.Ptr{}
+	in.rows, in.cols, in.to = rows, cols, forms{}
 	n := int64(rows) * int64(cols)
 	for _, m := range readers {
-		if !m.quantized {
+		switch m.reads {
+		case asFloats:
 			in.to[0] = b.reserve(&in.floats, 4*n)
-			continue
+		case asCodes:
+			in.to[1], in.to[2], in.to[3] = b.reserve(&in.q, n), b.reserve(&in.d, n/8), b.reserve(&in.s, n/8)
+		case asHalves:
+			x, scales := halvesSize(rows, cols)
+			in.to[4], in.to[5] = b.reserve(&in.halves, x), b.reserve(&in.scales, scales)
 		}
-		in.to[1], in.to[2], in.to[3] = b.reserve(&in.q, n), b.reserve(&in.d, n/8), b.reserve(&in.s, n/8)
 	}
 }
 
@@ -41,7 +50,7 @@ func (b *Backend) normalise(x cudrv.Ptr, n model.Norm, index cudrv.Ptr) {
 // normInPlace is x = n(x).
 func (b *Backend) normInPlace(x cudrv.Ptr, width int, n model.Norm) {
 	b.launch(b.kernels["norm_rows"], cudrv.Grid{X: b.step.rows, Y: 1, Z: 1, Threads: rowThreads}).
-		ptrs(x, 0, 0, 0, x, 0, ptrOf(n.Gain), ptrOf(n.Shift)).floats(n.Eps).ints(width)
+		ptrs(x, 0, 0, 0, 0, 0, x, 0, ptrOf(n.Gain), ptrOf(n.Shift)).floats(n.Eps).ints(width)
 }
 
 // The activations of kernel activate_rows.
@@ -57,7 +66,7 @@ func (b *Backend) activate(act int, gate, up cudrv.Ptr) {
 	b.activateTo(b.input.to, act, gate, up, b.input.rows, b.input.cols)
 }
 
-func (b *Backend) activateTo(to [4]cudrv.Ptr, act int, gate, up cudrv.Ptr, rows, width int) {
+func (b *Backend) activateTo(to forms, act int, gate, up cudrv.Ptr, rows, width int) {
 	b.launch(b.kernels["activate_rows"], cudrv.Grid{X: rows, Y: ceil(width, 4*rowThreads), Z: 1, Threads: rowThreads}).
 		ptrs(to[:]...).ptrs(gate, up).ints(act, width)
 }
@@ -81,7 +90,10 @@ const defaultTensorFrom = columnTile + 1
 // productLaunch chooses the kernel and the shape of a product with n rows of
 // activations.
 func (b *Backend) productLaunch(m *matrix, n int) (cudrv.Function, cudrv.Grid) {
-	if b.tensor && m.quantized && n >= b.tensorFrom {
+	if m.reads == asHalves {
+		return b.halfLaunch(m, n)
+	}
+	if b.tensor && m.reads == asCodes && n >= b.tensorFrom {
 		return m.tensor, cudrv.Grid{X: ceil(m.rows, tensorRows), Y: ceil(n, tensorColumns), Z: 1, Threads: tensorThreads, Shared: tensorShared}
 	}
 	variant, columns := 2, columnTile
@@ -100,10 +112,13 @@ func (b *Backend) multiply(w model.Linear, dst, sum cudrv.Ptr) {
 	m, in := w.W.(*matrix), &b.input
 	f, grid := b.productLaunch(m, in.rows)
 	p := b.launch(f, grid).ptrs(m.weights[:]...)
-	if m.quantized {
-		p.ptrs(in.to[1:]...)
-	} else {
+	switch m.reads {
+	case asFloats:
 		p.ptrs(in.to[0])
+	case asCodes:
+		p.ptrs(in.to[1:4]...)
+	case asHalves:
+		p.ptrs(in.to[4:]...).floats(m.factor, m.back)
 	}
 	p.ptrs(ptrOf(w.B), dst, sum).ints(m.rows, m.rows, m.cols, in.rows)
 }

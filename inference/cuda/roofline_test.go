@@ -51,7 +51,8 @@ func (p *paper) matrix(t *testing.T, typ quant.Type, rows, cols int) *matrix {
 	t.Helper()
 	f := formats[typ]
 	at := cudrv.Ptr(len(p.matrices)+1) << 40
-	m := &matrix{rows: rows, cols: cols, bytes: int64(f.lay(rows, cols).size), quantized: f.bits > 0, weights: [5]cudrv.Ptr{at}}
+	m := p.newMatrix(f, rows, cols)
+	m.weights[0] = at
 	p.matrices[at] = m
 	if err := p.device.Do(func() error { return p.findFor(m, f.name) }); err != nil {
 		t.Fatal(err)

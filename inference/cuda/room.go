@@ -42,8 +42,9 @@ func (b *Backend) CacheBytes(s model.CacheShape) int64 {
 func (b *Backend) StepBytes(c model.Config, s model.StepShape) int64 {
 	rows, heads := int64(s.Rows), int64(c.Heads*c.HeadDim)
 	widest := max(int64(c.FeedForward), heads, int64(c.Width))
-	// Inputs of products: codes with scales and sums, and float32 for plain weights.
-	values := rows * (widest + widest/2)
+	// Inputs of products: f16 with scales, and float32, or codes with scales and sums.
+	halves, scales := halvesSize(s.Rows, int(widest))
+	values := rows*widest + (halves+scales)/4
 	// x and what is added to it, q and attention, k and v, gate and up.
 	values += rows * 2 * (int64(c.Width) + heads + int64(c.KVHeads*c.HeadDim) + int64(c.FeedForward))
 	values += b.sectionValues(c, s)

@@ -70,7 +70,7 @@ func TestQuantizeMatchesPortable(t *testing.T) {
 			in := newTensor(t, b, width)
 			begin(b, n)
 			put(t, b, in.buf.ptr, x)
-			b.prepare(n, width, &matrix{quantized: true})
+			b.prepare(n, width, &matrix{reads: asCodes})
 			b.normalise(in.buf.ptr, model.Norm{}, 0)
 			to := b.input.to
 			d, s := get(t, b, to[2], n*width/32), get(t, b, to[3], n*width/32)
@@ -127,7 +127,7 @@ func TestActivationsMatchPortable(t *testing.T) {
 			if act >= actGELU {
 				second = 0
 			}
-			b.activateTo([4]cudrv.Ptr{g.buf.ptr}, act, g.buf.ptr, second, n, width)
+			b.activateTo(forms{g.buf.ptr}, act, g.buf.ptr, second, n, width)
 			if d := worst(get(t, b, g.buf.ptr, n*width), want); d > 1e-6 {
 				t.Errorf("activation %d, width %d: off by %g", act, width, d)
 			}

@@ -88,7 +88,28 @@ static __device__ __forceinline__ void mma_k16(int (&c)[4], unsigned a0, unsigne
 		: "+r"(c[0]), "+r"(c[1]), "+r"(c[2]), "+r"(c[3])
 		: "r"(a0), "r"(a1), "r"(b));
 }
+
+// mma_half adds the product of 16 × 16 and 16 × 8 values of f16 to 16 × 8 floats ("Matrix
+// Fragments for mma.m16n8k16 with floating point type").
+static __device__ __forceinline__ void mma_half(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+	asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+		: "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+		: "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
 #endif
+
+// sub_halves and fma_halves compute on two values of f16 a word: a - b, a·b + c.
+static __device__ __forceinline__ unsigned sub_halves(unsigned a, unsigned b) {
+	unsigned r;
+	asm("sub.rn.f16x2 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+	return r;
+}
+
+static __device__ __forceinline__ unsigned fma_halves(unsigned a, unsigned b, unsigned c) {
+	unsigned r;
+	asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(r) : "r"(a), "r"(b), "r"(c));
+	return r;
+}
 
 #endif
 

@@ -15,5 +15,11 @@ var PTX string
 //go:embed tensor.ptx
 var TensorPTX string
 
-// TensorMajor is the major compute capability that TensorPTX is compiled for.
+// HalfPTX is the products in half precision on tensor cores, from half.cu; it needs what
+// TensorPTX needs.
+//
+//go:embed half.ptx
+var HalfPTX string
+
+// TensorMajor is the major compute capability that TensorPTX and HalfPTX are compiled for.
 const TensorMajor = 8

@@ -2,7 +2,7 @@
 // scaled sum of the codes, as the host's kernels make them.
 #pragma once
 
-#include "device.cuh"
+#include "half.cuh"
 
 struct Acts {
 	unsigned *q; // four codes a word
@@ -39,16 +39,19 @@ static __device__ __forceinline__ void quantize(const Acts &a, size_t block, con
 	}
 }
 
-// RowOut is where a row goes: as floats, quantised, or both.
+// RowOut is where a row goes: as floats, quantised, in half precision, or several of them.
 struct RowOut {
 	float *floats;
 	Acts acts;
+	Halves halves;
 };
 
 // emit writes columns [from, to) of row r: f(column) is the value. All threads of
 // the block take part.
 template <class F> static __device__ __forceinline__ void emit(const RowOut &out, int row, int width, int from, int to, F f) {
+	if (out.halves.x) emit_halves(out.halves, row, width, from, to, f);
 	if (!out.acts.q) {
+		if (!out.floats) return;
 		for (int c = from + threadIdx.x; c < to; c += blockDim.x) out.floats[(size_t)row * width + c] = f(c);
 		return;
 	}

@@ -29,11 +29,11 @@ static __device__ __forceinline__ Normal normal(const float *x, const float *gai
 
 // norm_rows writes norm(x[index[row]]); without an index, of x[row]; without a gain,
 // the row as it is. floats may be x when nothing is indexed.
-extern "C" __global__ void norm_rows(float *floats, unsigned *q, float *qd, float *qs, const float *x, const int *index, const float *gain, const float *shift, float eps, int width) {
+extern "C" __global__ void norm_rows(float *floats, unsigned *q, float *qd, float *qs, uint2 *h, float *hs, const float *x, const int *index, const float *gain, const float *shift, float eps, int width) {
 	int row = blockIdx.x;
 	x += (size_t)(index ? index[row] : row) * width;
 	Normal n = normal(x, gain, shift, eps, width);
-	RowOut out = {floats, {q, qd, qs}};
+	RowOut out = {floats, {q, qd, qs}, {h, hs}};
 	emit(out, row, width, 0, width, [&](int c) { return n(x, c); });
 }
 EXPORT(norm_rows)
@@ -52,7 +52,7 @@ EXPORT(add_norm_rows)
 extern "C" __global__ void rest_rows(unsigned *q, float *qd, float *qs, const float *x, const signed char *codes, const float *scales, const int *index, int width) {
 	int row = blockIdx.x;
 	size_t at = (size_t)index[row] * width;
-	RowOut out = {0, {q, qd, qs}};
+	RowOut out = {0, {q, qd, qs}, {0, 0}};
 	emit(out, row, width, 0, width, [&](int c) { return x[at + c] - (float)codes[at + c] * scales[(at + c) / 32]; });
 }
 EXPORT(rest_rows)
@@ -77,11 +77,11 @@ static __device__ __forceinline__ float activate(int act, float v) {
 
 // activate_rows writes act(gate), times up where there is one. Blocks along y share
 // a row, four columns a thread.
-extern "C" __global__ void activate_rows(float *floats, unsigned *q, float *qd, float *qs, const float *gate, const float *up, int act, int width) {
+extern "C" __global__ void activate_rows(float *floats, unsigned *q, float *qd, float *qs, uint2 *h, float *hs, const float *gate, const float *up, int act, int width) {
 	int row = blockIdx.x, from = blockIdx.y * 4 * blockDim.x, to = min(width, from + 4 * (int)blockDim.x);
 	gate += (size_t)row * width;
 	if (up) up += (size_t)row * width;
-	RowOut out = {floats, {q, qd, qs}};
+	RowOut out = {floats, {q, qd, qs}, {h, hs}};
 	emit(out, row, width, from, to, [&](int c) { return activate(act, gate[c]) * (up ? up[c] : 1.0f); });
 }
 EXPORT(activate_rows)

@@ -8,7 +8,7 @@ here=$(dirname "$0")
 dir=$1
 shift
 for arch in "$@"; do
-	for source in kernels tensor; do
+	for source in kernels tensor half; do
 		[ $source = kernels ] || [ "${arch#sm_}" -ge 80 ] || continue
 		"$here/nvrtc.sh" "$dir" "$here/../kernel/$source.cu" "$dir/check_$arch.cubin" -cubin "$arch" --ptxas-options=-v 2>"$dir/check_$source.log" ||
 			{ cat "$dir/check_$source.log" >&2; exit 1; }

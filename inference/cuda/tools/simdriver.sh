@@ -24,5 +24,6 @@ compile() { # object, source, option...
 for part in block memory module stream driver; do compile $part.o "$src/$part.cc"; done
 compile kernels.o "$cuda/kernel/kernels.cu" -DRAGD_SIM -x c++
 compile tensor.o "$cuda/kernel/tensor.cu" -DRAGD_SIM -x c++
+compile half.o "$cuda/kernel/half.cu" -DRAGD_SIM -x c++
 compile misuse.o "$cuda/simdriver/testdata/misuse.cu" -DRAGD_SIM -x c++
 g++ -shared -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -o "$dir/libcuda.so.1" $objects -lpthread

@@ -78,6 +78,7 @@ struct Warp {
 	int kind = 0;
 	uint32_t slots[2][32];
 	Words words[2][32];
+	Product products[2];
 };
 
 // Worker runs blocks one after the other on its own thread of the system.
@@ -233,6 +234,16 @@ const Words *meet_words(Meeting kind, const uint32_t *words, size_t count) {
 	memcpy(p.words[p.phase % 2][x % 32], words, 4 * count);
 	meet(kind, 0);
 	return all;
+}
+
+const float *meet_product(Meeting kind, const uint32_t *words, size_t count, void (*compute)(const Words *all, Product &product)) {
+	unsigned x = now->thread.x;
+	Warp &p = worker->warps[x / 32];
+	unsigned turn = p.phase % 2;
+	memcpy(p.words[turn][x % 32], words, 4 * count);
+	if (p.arrived + 1 == p.lanes) compute(p.words[turn], p.products[turn]);
+	meet(kind, 0);
+	return p.products[turn];
 }
 
 static bool reversed() {

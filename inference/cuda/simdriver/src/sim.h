@@ -18,6 +18,7 @@
 
 struct uint3_ { unsigned x, y, z; };
 struct alignas(8) int2 { int x, y; };
+struct alignas(8) uint2 { unsigned x, y; };
 struct alignas(16) int4 { int x, y, z, w; };
 struct alignas(16) uint4 { unsigned x, y, z, w; };
 static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
@@ -28,7 +29,7 @@ namespace sim {
 struct Thread { uint3_ thread, block, block_dim, grid_dim; };
 extern __thread Thread *now __attribute__((tls_model("initial-exec")));
 
-enum Meeting { BARRIER = 1, SUM, LANE_SUM, MAX, GROUP_MAX, GROUP_SUM, MMA_K32, MMA_K16 };
+enum Meeting { BARRIER = 1, SUM, LANE_SUM, MAX, GROUP_MAX, GROUP_SUM, MMA_K32, MMA_K16, MMA_HALF };
 
 // barrier waits for all threads of the block; line tells apart where they wait.
 void barrier(int line);
@@ -39,6 +40,10 @@ const uint32_t *meet(Meeting kind, uint32_t value);
 typedef uint32_t Words[6];
 // meet_words is meet for count words a lane.
 const Words *meet_words(Meeting kind, const uint32_t *words, size_t count);
+// Product is what a warp's meeting computes once for all lanes: 16 rows of 8 columns.
+typedef float Product[16 * 8];
+// meet_product is meet_words of which the last lane to come computes the product.
+const float *meet_product(Meeting kind, const uint32_t *words, size_t count, void (*compute)(const Words *all, Product &product));
 // shared finds a fixed shared array by its offset; reserve_shared gives out offsets.
 void *shared(size_t offset);
 size_t reserve_shared(size_t size);
@@ -177,6 +182,73 @@ static inline void mma_k32(int (&c)[4], const unsigned (&a)[4], const unsigned (
 static inline void mma_k16(int (&c)[4], unsigned a0, unsigned a1, unsigned b) {
 	const uint32_t words[3] = {a0, a1, b};
 	sim::mma(c, sim::meet_words(sim::MMA_K16, words, 3), threadIdx.x % 32, 1);
+}
+
+// Halves: two values a word, and those of eight words.
+namespace sim {
+
+static inline __m256 low_halves(__m256i words) {
+	__m256i low = _mm256_and_si256(words, _mm256_set1_epi32(0xffff));
+	return _mm256_cvtph_ps(_mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1)));
+}
+
+static inline __m256 high_halves(__m256i words) { return low_halves(_mm256_srli_epi32(words, 16)); }
+
+// multiply_halves is the product of a warp's fragments ("Matrix Fragments for mma.m16n8k16
+// with floating point type"), a lane's words being A's (a0 to a3), then B's (b0, b1):
+//
+//	A  rows group (a0, a2) and group + 8 (a1, a3), columns 2t, 2t+1 (a0, a1) and those 8
+//	   further (a2, a3)
+//	B  column group, rows 2t, 2t+1 (b0) and those 8 further (b1)
+//
+// C is as above. Products are exact; a sum's order is that of the columns, which a device
+// does not promise.
+static inline void multiply_halves(const Words *lanes, Product &product) {
+	float a[16][16];
+	__m256 b[16];
+	for (int t = 0; t < 4; t++)
+		for (int word = 0; word < 6; word++) {
+			alignas(32) uint32_t v[8];
+			for (int group = 0; group < 8; group++) v[group] = lanes[4 * group + t][word];
+			__m256i words = _mm256_load_si256((const __m256i *)v);
+			__m256 low = low_halves(words), high = high_halves(words);
+			if (word >= 4) {
+				b[8 * (word - 4) + 2 * t] = low;
+				b[8 * (word - 4) + 2 * t + 1] = high;
+				continue;
+			}
+			alignas(32) float x[2][8];
+			_mm256_store_ps(x[0], low);
+			_mm256_store_ps(x[1], high);
+			for (int i = 0; i < 16; i++) a[i % 8 + word % 2 * 8][word / 2 * 8 + 2 * t + i / 8] = x[i / 8][i % 8];
+		}
+	for (int row = 0; row < 16; row++) {
+		__m256 sum = _mm256_setzero_ps();
+		for (int k = 0; k < 16; k++) sum = _mm256_fmadd_ps(_mm256_set1_ps(a[row][k]), b[k], sum);
+		_mm256_storeu_ps(product + 8 * row, sum);
+	}
+}
+
+} // namespace sim
+
+static inline void mma_half(float (&c)[4], const unsigned (&a)[4], unsigned b0, unsigned b1) {
+	const uint32_t words[6] = {a[0], a[1], a[2], a[3], b0, b1};
+	const float *product = sim::meet_product(sim::MMA_HALF, words, 6, sim::multiply_halves);
+	int lane = threadIdx.x % 32;
+	for (int i = 0; i < 4; i++) c[i] += product[(lane / 4 + i / 2 * 8) * 8 + lane % 4 * 2 + i % 2];
+}
+
+static inline __m128 from_halves(unsigned v) { return _mm_cvtph_ps(_mm_cvtsi32_si128((int)v)); }
+static inline unsigned to_halves(__m128 v) { return (unsigned)_mm_cvtsi128_si32(_mm_cvtps_ph(v, 0)); }
+static inline unsigned sub_halves(unsigned a, unsigned b) { return to_halves(_mm_sub_ps(from_halves(a), from_halves(b))); }
+// fma_halves rounds to f32 first, which changes a result in rare cases.
+static inline unsigned fma_halves(unsigned a, unsigned b, unsigned c) { return to_halves(_mm_fmadd_ps(from_halves(a), from_halves(b), from_halves(c))); }
+
+static inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
+	uint64_t bytes = (uint64_t)b << 32 | a;
+	unsigned r = 0;
+	for (int i = 0; i < 4; i++) r |= (unsigned)(bytes >> (8 * (selector >> (4 * i) & 7)) & 255) << (8 * i);
+	return r;
 }
 
 static inline float warp_max(float v) {
