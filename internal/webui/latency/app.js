@@ -87,6 +87,7 @@ async function fetchOnce() {
   if (response.status in refusals) throw Object.assign(new Error("key"), { why: refusals[response.status] });
   if (!response.ok) throw new Error(`status ${response.status}`);
   const data = await response.json();
+  $("key-form").hidden = true;
   if (state.started !== data.started) {
     const restarted = state.started !== "";
     Object.assign(state, { started: data.started, rows: [], last: 0 });
@@ -105,8 +106,9 @@ async function fetchOnce() {
 const refusals = { 401: "keyWrong", 403: "keyRole" };
 
 function askForKey(why) {
+  state.drawn = false;
   $("key-form").hidden = false;
-  $("main").hidden = true;
+  $("main").hidden = $("empty").hidden = true;
   if (sessionStorage.getItem("ragd.key")) $("key-form").querySelector("p").textContent = t(why);
   $("key").focus();
 }
@@ -155,12 +157,12 @@ function schedule() {
 let view = []; // the rows that the filters leave, oldest first
 
 function draw() {
+  if (!$("key-form").hidden) return; // there is nothing to see without a key
   state.drawn = true;
   status();
   routes();
   const windowed = inWindow();
   view = matching(windowed);
-  $("key-form").hidden = true;
   $("main").hidden = windowed.length === 0;
   $("empty").hidden = view.length > 0;
   $("empty").textContent = t(state.rows.length ? "emptyFilter" : "emptyNone");
