@@ -1,6 +1,7 @@
 package markdown_test
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 
@@ -126,6 +127,27 @@ func TestPlain(t *testing.T) {
 		if got := markdown.Plain(in); got != want {
 			t.Errorf("Plain(%q) = %q, want %q", in, got, want)
 		}
+	}
+}
+
+// TestWideTables: a table takes memory by its length, not by its columns times its rows.
+func TestWideTables(t *testing.T) {
+	wide := strings.Repeat("|a", 3000) + "|\n" + strings.Repeat("|-", 3000) + "|\n" + strings.Repeat("|\n", 3000)
+	src := wide + "\nAfter it.\n\nText above\n| a | b |\n|---|---|\n| 1 | 2 |\n\n| no | no |\n|---|\n\n| x |\n|---|\n"
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	blocks := markdown.Blocks(src)
+	runtime.ReadMemStats(&after)
+	if taken := after.TotalAlloc - before.TotalAlloc; taken > 64<<20 {
+		t.Errorf("%d bytes took %d", len(src), taken)
+	}
+	var kinds []markdown.Kind
+	for _, b := range blocks {
+		kinds = append(kinds, b.Kind)
+	}
+	want := []markdown.Kind{markdown.Table, markdown.Paragraph, markdown.Paragraph, markdown.Paragraph, markdown.Table}
+	if d := cmp.Diff(want, kinds); d != "" {
+		t.Errorf("blocks (-want +got):\n%s", d)
 	}
 }
 
