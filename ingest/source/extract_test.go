@@ -312,6 +312,7 @@ func TestHTML(t *testing.T) {
 // TestHTMLIsBounded holds that a small page cannot become a large document.
 func TestHTMLIsBounded(t *testing.T) {
 	for _, page := range []string{
+		"<table><tr>" + strings.Repeat("<td>x", 400) + strings.Repeat("<tr><td>y", 400),
 		"<table>" + strings.Repeat("<tr><td colspan=1000>x", 200), "<table><tr>" + strings.Repeat("<td rowspan=5000>x", 100),
 		strings.Repeat("<blockquote>", 400) + strings.Repeat("<p>x</p>", 300), strings.Repeat("<ul><li>", 200) + strings.Repeat("<p>x</p>", 300),
 	} {

@@ -80,6 +80,9 @@ func prune(n *html.Node, depth int) {
 			n.DataAtom, n.Data = atom.Div, "div"
 		}
 	}
+	if n.DataAtom == atom.Table && sparse(n) {
+		flatten(n)
+	}
 	n.Attr = slices.DeleteFunc(n.Attr, wideSpan)
 	for c := n.FirstChild; c != nil; {
 		next := c.NextSibling
@@ -89,6 +92,43 @@ func prune(n *html.Node, depth int) {
 			prune(c, depth)
 		}
 		c = next
+	}
+}
+
+// sparse reports a table of which hardly a cell is there: each row is written as wide
+// as the widest.
+func sparse(table *html.Node) bool {
+	rows, widest, cells := 0, 0, 0
+	for n := range table.Descendants() {
+		if n.DataAtom != atom.Tr {
+			continue
+		}
+		width := 0
+		for c := range n.ChildNodes() {
+			if c.DataAtom == atom.Td || c.DataAtom == atom.Th {
+				width++
+			}
+		}
+		rows, widest, cells = rows+1, max(widest, width), cells+width
+	}
+	return rows*widest > maxSparse*cells+maxSparseCells
+}
+
+// A table may have so many times the cells that are there, and so many more.
+const (
+	maxSparse      = 8
+	maxSparseCells = 4096
+)
+
+// flatten makes blocks of the parts of a table.
+func flatten(table *html.Node) {
+	div := func(n *html.Node) { n.DataAtom, n.Data = atom.Div, "div" }
+	div(table)
+	for n := range table.Descendants() {
+		switch n.DataAtom {
+		case atom.Table, atom.Thead, atom.Tbody, atom.Tfoot, atom.Tr, atom.Td, atom.Th, atom.Caption:
+			div(n)
+		}
 	}
 }
 
