@@ -154,14 +154,22 @@ func decodeUTF16(data []byte) (decoded, bool) {
 	return d, true
 }
 
-// utf16Like reports text in UTF-16, with a mark or by evidence.
+// utf16Like reports text in UTF-16, with a mark or by evidence. One that was cut inside
+// a character, behind a mark, has to look like text as well.
 func utf16Like(b []byte) bool {
-	if bytes.HasPrefix(b, []byte("\xff\xfe")) || bytes.HasPrefix(b, []byte("\xfe\xff")) {
-		return len(b)%2 == 0
+	if !bytes.HasPrefix(b, []byte("\xff\xfe")) && !bytes.HasPrefix(b, []byte("\xfe\xff")) {
+		_, _, ok := utf16Order(b)
+		return ok
 	}
-	_, _, ok := utf16Order(b)
-	return ok
+	if len(b)%2 == 0 {
+		return true
+	}
+	d, _ := decodeMarked(b[:len(b)-1])
+	return ordinaryShare(d.text) >= ordinaryText
 }
+
+// ordinaryText is the share of ordinary characters that text has at the least.
+const ordinaryText = 0.97
 
 // utf16Order tells the byte order of UTF-16 without a mark. Spaces, digits, line
 // ends and Latin letters leave zero bytes in the high half of the byte pairs and
@@ -187,7 +195,7 @@ func utf16Order(b []byte) (order unicode.Endianness, name string, ok bool) {
 		return order, "", false
 	}
 	text := decodeWith(b, unicode.UTF16(order, unicode.IgnoreBOM), name).text
-	return order, name, ordinaryShare(text) >= 0.97
+	return order, name, ordinaryShare(text) >= ordinaryText
 }
 
 // ordinaryShare is the share of characters that everyday Korean, Latin,

@@ -155,6 +155,7 @@ func TestDamagedText(t *testing.T) {
 		{"a.txt", "once \ufffd damaged\n", "once \ufffd damaged\n", "1 U+FFFD already in the file: its text was damaged earlier"},
 		{"a.log", korean[:len(korean)/2] + "\xff" + korean[len(korean)/2:], line + "\ufffd" + line, "encoding guessed: euc-kr; 1 broken euc-kr sequence(s) replaced by U+FFFD"},
 		{"a.log", korean[:len(korean)-3], line + line[:len(line)-len("다.\n")] + "\ufffd", "encoding guessed: euc-kr; 1 broken euc-kr sequence(s) replaced by U+FFFD"},
+		{"a.txt", string(encode(t, "utf-16le-bom", "The spare key hangs here.\n")) + "x", "The spare key hangs here.\n\ufffd", "1 broken utf-16le sequence(s) replaced by U+FFFD"},
 		{"noext", "Plain words \x00 without an extension, long enough to be judged as text by its content alone.", "Plain words without an extension, long enough to be judged as text by its content alone.", "1 zero byte(s) replaced by spaces"},
 	} {
 		d := mustExtract(t, c.name, []byte(c.data))
