@@ -95,10 +95,11 @@ func (c *cursor) u64() uint64 {
 // text reads a string: length (u64), bytes.
 func (c *cursor) text() string { return string(c.bytes(c.u64())) }
 
-// name reads the name of a key or a tensor, which the format limits to 65535
-// bytes and which cannot be empty.
+// longestName is the most bytes that the name of a key or a tensor has in the format.
+const longestName = 65535
+
+// name reads the name of a key or a tensor, which cannot be empty.
 func (c *cursor) name(what string) string {
-	const longest = 65535
 	n := c.u64()
 	switch {
 	case c.err != nil:
@@ -106,8 +107,8 @@ func (c *cursor) name(what string) string {
 	case n == 0:
 		c.failf("empty name of a %s", what)
 		return ""
-	case n > longest && c.has(n, 1):
-		c.failf("the name of a %s has %d bytes, the most is %d", what, n, longest)
+	case n > longestName && c.has(n, 1):
+		c.failf("the name of a %s has %d bytes, the most is %d", what, n, longestName)
 		return ""
 	}
 	return string(c.bytes(n))

@@ -66,12 +66,14 @@ func Create(path string, build func(*Writer) error) (err error) {
 
 // Set adds a metadata entry. The value is one of string, bool, uint8, int8,
 // uint16, int16, uint32, int32, uint64, int64, float32, float64 or a slice of
-// one of them. An empty or repeated key, another type and general.alignment
-// are refused.
+// one of them. An empty, repeated or far too long key, another type and
+// general.alignment are refused.
 func (w *Writer) Set(key string, value any) error {
 	switch {
 	case key == "":
 		return errors.New("gguf: empty key")
+	case len(key) > longestName:
+		return fmt.Errorf("gguf: key of %d bytes, the most is %d", len(key), longestName)
 	case key == alignmentKey:
 		return fmt.Errorf("gguf: %s is always %d", alignmentKey, defaultAlignment)
 	case w.keys[key]:
@@ -91,6 +93,8 @@ func (w *Writer) Add(name string, dims []uint64, typ quant.Type, data []byte) er
 	switch {
 	case name == "":
 		return errors.New("gguf: empty tensor name")
+	case len(name) > longestName:
+		return fmt.Errorf("gguf: tensor name of %d bytes, the most is %d", len(name), longestName)
 	case w.names[name]:
 		return fmt.Errorf("gguf: tensor %q added twice", name)
 	case len(dims) == 0 || len(dims) > maxDims:

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -76,6 +77,8 @@ func TestWriterRefuses(t *testing.T) {
 	}
 	for name, err := range map[string]error{
 		"empty key":      w.Set("", "v"),
+		"long key":       w.Set(strings.Repeat("k", 65536), "v"),
+		"long name":      w.Add(strings.Repeat("t", 65536), []uint64{4}, quant.F32, make([]byte, 16)),
 		"key twice":      w.Set("k", "v"),
 		"alignment":      w.Set("general.alignment", uint32(64)),
 		"a map":          w.Set("m", map[string]int{}),
