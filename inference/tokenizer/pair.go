@@ -100,8 +100,12 @@ func (c *component) joint() *Joint {
 				types[2], side = append(types[2], part.Sequence.Type), &j.After
 			}
 		case part.Special != nil:
+			token := c.SpecialTokens[part.Special.ID]
+			if len(token.IDs) == 0 {
+				return nil
+			}
 			types[at] = append(types[at], part.Special.Type)
-			*side = append(*side, c.SpecialTokens[part.Special.ID].IDs...)
+			*side = append(*side, token.IDs...)
 		}
 	}
 	if at != 2 || !all(types[0], 0) || !all(types[1], 0) {

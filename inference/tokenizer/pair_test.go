@@ -98,6 +98,7 @@ func TestJoinNeedsATemplate(t *testing.T) {
 		"segments mixed":    {sequence("A", 0), special("[SEP]", 0), sequence("B", 1), special("[SEP]", 0)},
 		"separator in B":    {sequence("A", 0), special("[SEP]", 1), sequence("B", 1)},
 		"three texts":       {sequence("A", 0), sequence("B", 0), sequence("B", 0)},
+		"unknown token":     {sequence("A", 0), special("[NONE]", 0), sequence("B", 1)},
 	} {
 		tok := fromJSON(t, jsonBERT(bertTemplate(pair...)))
 		if _, err := tokenizer.Join(tok, []int32{6}, []int32{7}, 20); !errors.Is(err, tokenizer.ErrUnsupported) {
