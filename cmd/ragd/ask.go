@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -51,7 +52,7 @@ func newAsk(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer func() { err = firstError(err, closeBackend()) }()
+			defer func() { err = cmp.Or(err, closeBackend()) }()
 			return ask(cmd, backend, req, o.json)
 		},
 	}
@@ -141,7 +142,7 @@ func newSearch(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer func() { err = firstError(err, closeBackend()) }()
+			defer func() { err = cmp.Or(err, closeBackend()) }()
 			res, err := backend.Search(cmd.Context(), req)
 			if err != nil {
 				return err
@@ -202,11 +203,4 @@ func printJSON(w io.Writer, v any) error {
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
-}
-
-func firstError(a, b error) error {
-	if a != nil {
-		return a
-	}
-	return b
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -93,10 +94,9 @@ func newBenchEngine(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := writePicture(b.svg, func(w io.Writer) error { return bench.WriteBars(w, report) }); err != nil {
-				return err
-			}
-			return printBench(cmd.OutOrStdout(), report, o.json)
+			// What took minutes is printed before a picture can fail.
+			return cmp.Or(printBench(cmd.OutOrStdout(), report, o.json),
+				writePicture(b.svg, func(w io.Writer) error { return bench.WriteBars(w, report) }))
 		},
 	}
 	b.add(cmd, o)
@@ -184,7 +184,7 @@ func writePicture(path string, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	return firstError(write(f), f.Close())
+	return cmp.Or(write(f), f.Close())
 }
 
 func printBench(w io.Writer, r bench.Report, asJSON bool) error {

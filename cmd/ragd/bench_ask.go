@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -40,7 +41,7 @@ func newBenchAsk(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer func() { err = firstError(err, closeBackend()) }()
+			defer func() { err = cmp.Or(err, closeBackend()) }()
 			if b.peer.server != "" {
 				return b.against(cmd, o, backend)
 			}
@@ -113,22 +114,19 @@ func (b *askBench) load(cmd *cobra.Command, o *options, backend asker) error {
 		sweep.Runs[i].Commit = version
 	}
 	last := sweep.Runs[len(sweep.Runs)-1]
-	if err := writePicture(b.svg, func(w io.Writer) error {
-		return bench.WriteScatter(w, last.Points, "input tokens", "time to first token, ms")
-	}); err != nil {
-		return err
-	}
-	if err := writePicture(b.html, func(w io.Writer) error { return bench.WriteHTML(w, sweep) }); err != nil {
-		return err
-	}
 	switch {
 	case o.json && len(sweep.Runs) == 1:
-		return printJSON(cmd.OutOrStdout(), last)
+		err = printJSON(cmd.OutOrStdout(), last)
 	case o.json:
-		return printJSON(cmd.OutOrStdout(), sweep)
+		err = printJSON(cmd.OutOrStdout(), sweep)
+	default:
+		printSweep(cmd.OutOrStdout(), sweep)
 	}
-	printSweep(cmd.OutOrStdout(), sweep)
-	return nil
+	return cmp.Or(err,
+		writePicture(b.svg, func(w io.Writer) error {
+			return bench.WriteScatter(w, last.Points, "input tokens", "time to first token, ms")
+		}),
+		writePicture(b.html, func(w io.Writer) error { return bench.WriteHTML(w, sweep) }))
 }
 
 // once asks and takes the ledger.

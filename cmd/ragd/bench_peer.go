@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -47,7 +48,7 @@ func (b *askBench) against(cmd *cobra.Command, o *options, backend asker) (err e
 	if err != nil {
 		return err
 	}
-	defer func() { err = firstError(err, pipeline.Close()) }()
+	defer func() { err = cmp.Or(err, pipeline.Close()) }()
 	report, err := bench.RunAgainst(cmd.Context(), bench.AgainstConfig{
 		Commit: version, Machine: machine, Questions: b.run.Questions, Pairs: b.peer.pairs, Progress: progressTo(cmd.ErrOrStderr()),
 		Ragd: func(ctx context.Context, question string) (bench.Reply, error) {

@@ -95,6 +95,15 @@ func TestKV(t *testing.T) {
 	}
 }
 
+// A measurement is not lost with a picture that cannot be written.
+func TestBenchPrintsBeforeItDraws(t *testing.T) {
+	e := furnished(t)
+	code, out, errs := e.ragd(t, "bench", "engine", "--tests", "pp16", "--pairs", "1", "--svg", "/no/such/folder.svg")
+	if code != exitFailed || !strings.Contains(out, "pp16") || !strings.Contains(errs, "/no/such/folder.svg") {
+		t.Errorf("exit %d, %q, %q", code, out, errs)
+	}
+}
+
 func TestModelsAndDoctor(t *testing.T) {
 	e := bare(t)
 	rows := decode[[]modelRow](t, e.done(t, "models", "--json"))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 
@@ -30,7 +31,7 @@ func newServe(o *options) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			defer func() { err = firstError(err, a.Close()) }()
+			defer func() { err = cmp.Or(err, a.Close()) }()
 			fmt.Fprintf(cmd.OutOrStdout(), "ragd answers on http://%s\n", l.Addr())
 			return a.Serve(cmd.Context(), l)
 		},
