@@ -25,6 +25,7 @@ type answer struct {
 	within time.Duration         // what it is set to
 	limit  int                   // bytes of text accepted
 	body   io.ReadCloser         // the server's answer; nil before it came
+	leave  func()                // gives its place back
 
 	text   strings.Builder
 	usage  *usage
@@ -47,6 +48,8 @@ func (a *answer) run(ctx context.Context, send func() (*http.Response, error)) {
 	a.feed.Scheduled(engine.Scheduled{At: a.times.Scheduled})
 	defer a.release()
 	err := a.read(send)
+	// Whoever has read the last event finds the place free.
+	a.leave()
 	usage := a.tokens()
 	switch {
 	case err == nil:

@@ -137,10 +137,11 @@ func (c *Client) start(ctx context.Context, r *engine.Request, path string, body
 		within: c.cfg.Stall,
 		prompt: len(r.Tokens),
 		limit:  maxBytes(r.MaxTokens),
+		leave:  c.leave,
 		times:  engine.Times{Submitted: time.Now()},
 	}
 	go func() {
-		defer c.leave()
+		defer c.wg.Done()
 		defer cancel()
 		defer a.stall.Stop()
 		defer context.AfterFunc(c.stop, cancel)()
@@ -182,11 +183,11 @@ func (c *Client) enter() error {
 	return nil
 }
 
+// leave gives a place back.
 func (c *Client) leave() {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.active--
-	c.mu.Unlock()
-	c.wg.Done()
 }
 
 // Close lets answers finish until ctx ends, then cancels them.

@@ -295,6 +295,22 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// An answer that ended holds no place, even where the server does not end its own.
+func TestPlacesAreFreeAtTheEnd(t *testing.T) {
+	c := dial(t, Config{MaxRequests: 1}, func(w http.ResponseWriter, r *http.Request) {
+		says(`{"choices":[{"text":"a","finish_reason":"stop"}]}`, `[DONE]`)(w, r)
+		<-r.Context().Done()
+	})
+	for range 20 {
+		if text, last := ask(t, c, request()); text != "a" {
+			t.Fatalf("%q, %+v", text, last)
+		}
+	}
+	if err := c.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
 // One answer after another takes one connection.
 func TestConnectionsAreKept(t *testing.T) {
 	var opened atomic.Int32
@@ -329,7 +345,7 @@ func FuzzEvents(f *testing.F) {
 	f.Add([]byte("data: {\"error\":{\"message\":\"no\"}}"))
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		feed := engine.NewFeed(nil)
-		a := &answer{feed: feed, count: func(s string) int { return len(s) }, prompt: 3, limit: 100}
+		a := &answer{feed: feed, count: func(s string) int { return len(s) }, prompt: 3, limit: 100, leave: func() {}}
 		a.run(t.Context(), func() (*http.Response, error) {
 			return &http.Response{Body: io.NopCloser(strings.NewReader(string(stream)))}, nil
 		})
