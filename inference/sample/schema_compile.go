@@ -3,6 +3,7 @@ package sample
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -122,6 +123,9 @@ func (c *compiler) find(pointer string) (json.RawMessage, error) {
 	}
 	for _, step := range strings.Split(rest[1:], "/") {
 		m, err := c.doc.members(at, raw)
+		if errors.Is(err, errRead) {
+			return nil, err
+		}
 		if err != nil {
 			return nil, fmt.Errorf(`"$ref" %q points nowhere`, pointer)
 		}

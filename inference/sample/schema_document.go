@@ -11,7 +11,7 @@ import (
 type document struct {
 	raw     []byte
 	objects map[string]members // those that references go through, by their pointer
-	read    int                // bytes of schemas, those inside others again
+	read    int                // bytes of schemas and of what pointers go through, those inside others again
 	depth   int                // schemas inside each other now
 }
 
@@ -28,7 +28,7 @@ const (
 
 var (
 	errNesting = fmt.Errorf(`schemas nest more than %d deep, or one leads back to the "enum" or "const" that it stands beside`, maxNesting)
-	errRead    = errors.New("the schema takes too long to read: its references lead to each other too often")
+	errRead    = errors.New("the schema takes too long to read: its references lead too deep, or to each other too often")
 )
 
 func newDocument(raw []byte) *document {
@@ -40,10 +40,17 @@ func (d *document) enter(bytes int) error {
 	if d.depth == maxNesting {
 		return errNesting
 	}
-	if d.read += max(bytes, leastRead); d.read > maxRead {
-		return errRead
+	if err := d.charge(max(bytes, leastRead)); err != nil {
+		return err
 	}
 	d.depth++
+	return nil
+}
+
+func (d *document) charge(bytes int) error {
+	if d.read += bytes; d.read > maxRead {
+		return errRead
+	}
 	return nil
 }
 
@@ -53,6 +60,9 @@ func (d *document) leave() { d.depth-- }
 func (d *document) members(pointer string, raw json.RawMessage) (members, error) {
 	if m, ok := d.objects[pointer]; ok {
 		return m, nil
+	}
+	if err := d.charge(len(raw)); err != nil {
+		return nil, err
 	}
 	m, err := parseMembers(raw)
 	if err == nil {

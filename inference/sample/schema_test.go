@@ -410,6 +410,7 @@ func TestSchemaWithoutEnd(t *testing.T) {
 		"two":      {`{"$defs":{"a":{"const":1,"$ref":"#/$defs/b"},"b":{"enum":[1],"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}`, "leads back"},
 		"nested":   {strings.Repeat(`{"items":`, 5000) + "{}" + strings.Repeat("}", 5000), "nest more than 256"},
 		"doubling": {string(doubling), "takes too long to read"},
+		"pointer":  {`{"$ref":"#/$defs` + strings.Repeat("/a", 8000) + `","$defs":` + strings.Repeat(`{"a":`, 8000) + "{}" + strings.Repeat("}", 8000) + "}", "takes too long to read"},
 	} {
 		_, err := ParseSchema([]byte(c.schema))
 		var bad *SchemaError
