@@ -32,12 +32,14 @@ func TestFiltersInEveryForm(t *testing.T) {
 	c.put(nfd("자료/가다.md"), "pump")
 	c.put("자료/가나.md", "pump")
 	c.put(nfd("자료/각.md"), "pump")
+	c.put("자료/"+nfd("표.md"), "pump")
+	c.put(nfd("자료/")+"그림.md", "pump")
 	c.put("other/a.md", "pump")
 	for _, f := range []struct {
 		prefix string
 		want   int
 	}{
-		{"자료/가", 2}, {nfd("자료/가"), 2}, {"자료/", 3}, {nfd("자료/각"), 1}, {"other/", 1}, {"자료%", 0},
+		{"자료/가", 2}, {nfd("자료/가"), 2}, {"자료/", 5}, {"자료/표", 1}, {nfd("자료/표"), 1}, {"자료/그림", 1}, {nfd("자료/각"), 1}, {"other/", 1}, {"자료%", 0},
 	} {
 		for _, limit := range []int{0, 10} {
 			q := retrieve.Query{Text: "pump", Limit: limit, Filters: retrieve.Filters{PathPrefix: f.prefix}}

@@ -49,33 +49,20 @@ func New(f retrieve.Filters) (w Filter, ok bool) {
 }
 
 // prefix is the condition that a path begins with p, whichever of Unicode's canonical
-// forms either is in: names from macOS are in another one than what people type. Each
-// form can be looked up in the index; what it finds is held to the prefix itself,
-// since "각" begins with "가" when both are spelt by letters.
+// forms each part of either is in: names from macOS are in another one than what people
+// type, and a folder of one form may hold files of the other. What of p is ASCII up to
+// the first other character can be looked up in the index.
 func (w *Filter) prefix(p string) string {
-	list := forms(p)
-	begins := make([]string, len(list))
-	for i, form := range list {
-		name := fmt.Sprintf("prefix%d", i)
-		w.Args[name] = form
-		begins[i] = "starts_with(d.path, @" + name + ")"
+	if norm.NFC.String(p) == norm.NFD.String(p) { // and so p
+		w.Args["prefix"] = p
+		return "starts_with(d.path, @prefix)"
 	}
-	if len(list) == 1 {
-		return begins[0]
+	lead := p
+	if i := strings.IndexFunc(p, func(r rune) bool { return r >= utf8.RuneSelf }); i >= 0 {
+		lead = p[:max(i-1, 0)] // an accent may belong to the letter before it
 	}
-	w.Args["prefix"] = norm.NFC.String(p)
-	return "(" + strings.Join(begins, " OR ") + ") AND starts_with(normalize(d.path, NFC), @prefix)"
-}
-
-// forms are the spellings of a text: its own, composed and decomposed.
-func forms(s string) []string {
-	list := []string{s}
-	for _, f := range []string{norm.NFC.String(s), norm.NFD.String(s)} {
-		if !slices.Contains(list, f) {
-			list = append(list, f)
-		}
-	}
-	return list
+	w.Args["lead"], w.Args["prefix"] = lead, norm.NFC.String(p)
+	return "starts_with(d.path, @lead) AND starts_with(normalize(d.path, NFC), @prefix)"
 }
 
 // containment lists the jsonb patterns of which a document must contain one: the
