@@ -173,14 +173,15 @@ func TestStalledDownloadIsTakenUpAgain(t *testing.T) {
 	h := newHub(t)
 	h.cut, h.hangs = 5000, true
 	s := hubStore(t, h)
-	s.hub.stall = 50 * time.Millisecond
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	s.hub.stall = 300 * time.Millisecond
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	path, err := s.Ensure(ctx, hubFile, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if read(t, path) != string(h.body) || len(h.gets) != 2 || !strings.HasPrefix(h.gets[1], "bytes=") {
+	// On a busy machine a connection that lives may pass for one that hangs.
+	if read(t, path) != string(h.body) || len(h.gets) < 2 || !strings.HasPrefix(h.gets[1], "bytes=") {
 		t.Errorf("ranges asked for are %q", h.gets)
 	}
 }
