@@ -61,6 +61,7 @@ type Backend struct {
 	tensor     bool // there are kernels for tensor cores
 	tensorFrom int  // see defaultTensorFrom
 	manyFrom   int  // see defaultManyFrom
+	halves     bool // see halvesPay
 }
 
 var _ model.Ops = (*Backend)(nil)
@@ -95,10 +96,14 @@ func New(cfg Config) (*Backend, error) {
 
 // open runs on the device's thread.
 func (b *Backend) open() (err error) {
-	b.tensor = b.device.Info().Major >= kernel.TensorMajor
+	info := b.device.Info()
+	b.tensor, b.halves = info.Major >= kernel.TensorMajor, halvesPay(info.Major, info.Minor)
 	images := []string{kernel.PTX}
 	if b.tensor {
-		images = append(images, kernel.TensorPTX, kernel.HalfPTX)
+		images = append(images, kernel.HalfPTX)
+	}
+	if b.tensor && !b.halves {
+		images = append(images, kernel.TensorPTX)
 	}
 	for _, ptx := range images {
 		m, err := cudrv.LoadPTX(ptx)

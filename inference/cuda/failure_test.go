@@ -96,14 +96,16 @@ func TestTinyModelAsTheCPU(t *testing.T) {
 		}
 	}
 	inBothOrders(t, func(t *testing.T) {
-		onTensorCores(t)
-		for _, split := range []bool{false, true} {
-			got, err, closing := runTiny(path, testConfig(t), split)
-			if err != nil || closing != nil {
-				t.Fatal(err, closing)
-			}
-			if d := worst(got, want); d > 0.03 { // a code that rounds the other way costs a percent here
-				t.Errorf("split %v: off by %g", split, d)
+		for _, c := range []string{"8.0", "8.6"} {
+			onCapability(t, c)
+			for _, split := range []bool{false, true} {
+				got, err, closing := runTiny(path, testConfig(t), split)
+				if err != nil || closing != nil {
+					t.Fatal(err, closing)
+				}
+				if d := worst(got, want); d > 0.03 { // a code that rounds the other way costs a percent here
+					t.Errorf("%s, split %v: off by %g", c, split, d)
+				}
 			}
 		}
 	})
@@ -112,6 +114,16 @@ func TestTinyModelAsTheCPU(t *testing.T) {
 // Decode steps are replayed as a graph, also across a block's end, and give the bits
 // that one step over all tokens gives.
 func TestDecodeStepsAreReplayed(t *testing.T) {
+	for _, c := range []string{"7.0", "8.0", "8.6"} {
+		t.Run(c, func(t *testing.T) {
+			onCapability(t, c)
+			decodeStepsAreReplayed(t)
+		})
+	}
+}
+
+func decodeStepsAreReplayed(t *testing.T) {
+	t.Helper()
 	b := newBackend(t)
 	m, err := loadTiny(writeTiny(t), b)
 	if err != nil {

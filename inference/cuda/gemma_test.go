@@ -31,5 +31,5 @@ func TestGemmaContinuesAsTheCPU(t *testing.T) {
 	} {
 		prompts = append(prompts, tok.Encode([]int32{tok.Special().BOS}, text))
 	}
-	continuesAsTheCPU(t, name, prompts, 8, 0, 9)
+	continuesAsTheCPU(t, name, prompts, 8, split{0, "8.0"}, split{9, "7.0"})
 }

@@ -25,10 +25,22 @@ func (b *Backend) formOf(f format, cols int) form {
 	switch {
 	case f.size == 2 && b.tensor && cols%32 == 0:
 		return asHalves
+	case f.bits > 0 && b.halves:
+		return asHalves
 	case f.bits > 0:
 		return asCodes
 	}
 	return asFloats
+}
+
+// halvesPay says whether quantised matrices are multiplied in half precision on devices of
+// a compute capability, too. Products of int8 take five float32 instructions for each sum
+// over 32 columns, those in half precision one for 256 and two for a weight, which serves
+// 64 rows. Data-centre parts have many times more tensor cores than float32 units, and half
+// the int8 rate in f16 with float32 sums; the others a quarter, and relatively more float32
+// units. docs/GPU.md has the figures, and the roofline test holds this to them.
+func halvesPay(major, minor int) bool {
+	return minor == 0 && (major == 8 || major == 9) || major == 10
 }
 
 // The layout of kernel/half.cuh.
@@ -75,16 +87,48 @@ func (b *Backend) halfLaunch(m *matrix, n int) (cudrv.Function, cudrv.Grid) {
 
 // fitHalves brings a matrix to the range of f16. The values of bfloat16, whose eight bits
 // of fraction f16 has, are stored anew, times a power of two that brings the largest to
-// [2^14, 2^15); those under 2^-29 of it lose bits, at most 2^-40 of it.
+// [2^14, 2^15); those under 2^-29 of it lose bits, at most 2^-40 of it. Those of codes are
+// computed times such a power; f16 is as it is.
 func (m *matrix) fitHalves(p *planes) {
-	if p.format.name != "bf16" {
-		return
-	}
 	var exponent int
-	p.data, exponent = halvesOf(p.data)
-	p.format = formats[quant.F16]
+	switch {
+	case p.format.bits > 0:
+		exponent = exponentFor(p.bound())
+		m.factor = float32(math.Ldexp(1, exponent))
+	case p.format.name == "bf16":
+		p.data, exponent = halvesOf(p.data)
+		p.format = formats[quant.F16]
+		m.unit = float32(math.Ldexp(1, -exponent))
+	}
 	m.back = float32(math.Ldexp(1, -exponent))
-	m.unit = m.back
+}
+
+// bound is no smaller than any weight that scales and codes can make, and mostly less than
+// 32 times the largest.
+func (p *planes) bound() float64 {
+	code, scale, min := 1<<4, 1, 1
+	if p.format.bits == 8 {
+		code = 1 << 7
+	}
+	if p.format.scales > 0 {
+		scale, min = 1<<(5+p.format.scales), 1<<6
+	}
+	top := 0.0
+	for i := range p.headers {
+		v := magnitude(p.data[p.d+2*i:]) * float64(code*scale)
+		if p.format.min {
+			v += magnitude(p.data[p.m+2*i:]) * float64(min)
+		}
+		if !math.IsInf(v, 0) && !math.IsNaN(v) {
+			top = max(top, v)
+		}
+	}
+	return top
+}
+
+// magnitude is that of an f16.
+func magnitude(b []byte) float64 {
+	return math.Abs(float64(quant.F16ToF32(binary.LittleEndian.Uint16(b))))
 }
 
 // halvesOf is bfloat16 values as f16, times 2^exponent.

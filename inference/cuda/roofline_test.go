@@ -15,16 +15,20 @@ import (
 	"ragd/inference/quant"
 )
 
-// card is a device as its maker describes it: bytes a second of its memory, operations
-// a second of int8 tensor cores (dense), float32 instructions a second (half the FLOPS).
+// card is a device as its maker describes it: bytes a second of its memory, operations a
+// second of tensor cores (dense; int8, and f16 with float32 sums), float32 instructions a
+// second (half the FLOPS), and those of any kind: four times 32 a cycle of a multiprocessor.
 type card struct {
-	name                       string
-	bandwidth, tensor, float32 float64
+	name                                   string
+	major, minor                           int
+	bandwidth, int8, half, float32, issued float64
 }
 
 var cards = []card{
-	{"H100 SXM", 3.35e12, 1979e12, 67e12 / 2},
-	{"RTX 4090", 1.008e12, 660.6e12, 82.6e12 / 2},
+	{"H100 SXM", 9, 0, 3.35e12, 1979e12, 989.4e12, 67e12 / 2, 67e12 / 2},
+	{"RTX 4090", 8, 9, 1.008e12, 660.6e12, 165.2e12, 82.6e12 / 2, 82.6e12 / 2},
+	{"A100 SXM", 8, 0, 2.039e12, 624e12, 312e12, 19.5e12 / 2, 19.5e12},
+	{"RTX 3090", 8, 6, 0.936e12, 284e12, 71e12, 35.6e12 / 2, 35.6e12 / 2},
 }
 
 // paper is an 8B model (Llama 3.1's shape; Q4_K, the output matrix in Q6_K) of which
@@ -33,6 +37,7 @@ type paper struct {
 	*Backend
 	names    map[uint64]string
 	matrices map[cudrv.Ptr]*matrix
+	bits     map[*matrix]int // of a code
 	depth, n int
 }
 
@@ -41,10 +46,9 @@ const (
 	paperFF, paperVocab                                    = 14336, 128256
 )
 
-func newPaper(t *testing.T) *paper {
-	onTensorCores(t)
-	p := &paper{Backend: newBackend(t), names: make(map[uint64]string), matrices: make(map[cudrv.Ptr]*matrix)}
-	return p
+func newPaper(t *testing.T, capability string) *paper {
+	onCapability(t, capability)
+	return &paper{Backend: newBackend(t), names: make(map[uint64]string), matrices: make(map[cudrv.Ptr]*matrix), bits: make(map[*matrix]int)}
 }
 
 func (p *paper) matrix(t *testing.T, typ quant.Type, rows, cols int) *matrix {
@@ -53,7 +57,7 @@ func (p *paper) matrix(t *testing.T, typ quant.Type, rows, cols int) *matrix {
 	at := cudrv.Ptr(len(p.matrices)+1) << 40
 	m := p.newMatrix(f, rows, cols)
 	m.weights[0] = at
-	p.matrices[at] = m
+	p.matrices[at], p.bits[m] = m, f.bits
 	if err := p.device.Do(func() error { return p.findFor(m, f.name) }); err != nil {
 		t.Fatal(err)
 	}
@@ -95,12 +99,13 @@ func (p *paper) record(t *testing.T, n, depth int) (layer, once []work) {
 	return layer, once
 }
 
-// work is what one launch does: bytes that have to come from or go to memory once,
-// integer operations of products and the float32 instructions beside them.
+// work is what one launch does: bytes that have to come from or go to memory once, and
+// those that thread blocks ask the caches for, operations on int8 and on f16 of tensor
+// cores, the float32 instructions beside them, and instructions of every kind.
 type work struct {
-	name               string
-	blocks             int
-	bytes, ops, floats float64
+	name                                       string
+	blocks                                     int
+	bytes, cached, ops, halves, floats, issued float64
 }
 
 func (p *paper) works(t *testing.T) []work {
@@ -118,7 +123,7 @@ func (p *paper) works(t *testing.T) []work {
 		args := p.plan.args[l.args:l.end]
 		switch {
 		case strings.HasPrefix(w.name, "product_"):
-			p.product(&w, args)
+			p.product(&w, l.grid, args)
 		case strings.HasPrefix(w.name, "attend_f16"):
 			p.attention(&w)
 		default:
@@ -132,13 +137,28 @@ func (p *paper) works(t *testing.T) []work {
 // product: weights and activations are read, results written. Each sum over a block of
 // 32 columns is converted, scaled by the integer scale, by the product of both scales
 // and added, and the minimum's share is added: five instructions.
-func (p *paper) product(w *work, args []byte) {
+//
+// In half precision a sum over 256 columns is scaled and added in one. A word of codes
+// becomes f16 in a shift, four masks with the base, four subtractions and four multiply-adds
+// (eight codes of four bits), or a change of sign, two permutations and two of each (four of
+// eight bits), once a tile; an mma of a warp is 2048 multiplications.
+func (p *paper) product(w *work, g cudrv.Grid, args []byte) {
 	m := p.matrices[cudrv.Ptr(binary.LittleEndian.Uint64(args))]
 	n := float64(binary.LittleEndian.Uint32(args[len(args)-4:]))
 	rows, cols := float64(m.rows), float64(m.cols)
-	w.bytes = float64(m.bytes) + n*cols*(1+8.0/32) + n*rows*4
 	w.ops = 2 * rows * cols * n
+	input := n * cols * (1 + 8.0/32)
 	w.floats = 5 * rows * cols / 32 * n
+	w.issued = w.floats
+	if m.reads == asHalves {
+		input = n * float64(ceil(m.cols, halfSpan)) * (2*halfSpan + 4)
+		w.floats = rows * cols / halfSpan * n
+		perWeight := map[int]float64{4: 13.0 / 8, 8: 7.0 / 4}[p.bits[m]]
+		w.ops, w.halves = 0, w.ops
+		w.issued = w.floats + perWeight*rows*cols*float64(g.Y) + rows*cols*float64(ceil(int(n), halfTile)*halfTile)*32/2048
+	}
+	w.bytes = float64(m.bytes) + input + n*rows*4
+	w.cached = float64(m.bytes)*float64(g.Y) + input*float64(g.X)
 }
 
 // attention: keys and values are read once; a score and a weighted value take a fused
@@ -169,7 +189,8 @@ func total(layer, once []work) (sum work, launches int) {
 	for i, list := range [][]work{layer, once} {
 		times := [...]float64{paperLayers, 1}[i]
 		for _, w := range list {
-			sum.bytes, sum.ops, sum.floats = sum.bytes+times*w.bytes, sum.ops+times*w.ops, sum.floats+times*w.floats
+			sum.bytes, sum.cached, sum.ops = sum.bytes+times*w.bytes, sum.cached+times*w.cached, sum.ops+times*w.ops
+			sum.halves, sum.floats, sum.issued = sum.halves+times*w.halves, sum.floats+times*w.floats, sum.issued+times*w.issued
 			launches += int(times)
 		}
 	}
@@ -178,13 +199,15 @@ func total(layer, once []work) (sum work, launches int) {
 
 // The tables of docs/GPU.md are what the launches of this backend come to.
 func TestRooflineIsDocumented(t *testing.T) {
-	p := newPaper(t)
 	var b strings.Builder
-	layer, once := p.record(t, 1, 2048)
-	writeKernels(&b, layer, once)
-	writeDecode(&b, layer, once)
-	layer, once = p.record(t, 512, 0)
-	writePrefill(&b, layer, once)
+	var steps []decode
+	for _, c := range cards[:2] {
+		layer, once := newPaper(t, fmt.Sprintf("%d.%d", c.major, c.minor)).record(t, 1, 2048)
+		steps = append(steps, decode{c, layer, once})
+	}
+	writeKernels(&b, steps[0], steps[1])
+	writeDecode(&b, steps)
+	writePrefill(t, &b)
 	t.Log("\n" + b.String())
 	docs, err := os.ReadFile("../../docs/GPU.md")
 	if err != nil {
@@ -197,34 +220,64 @@ func TestRooflineIsDocumented(t *testing.T) {
 	}
 }
 
+// decode is the launches of a decode step on a card.
+type decode struct {
+	card
+	layer, once []work
+}
+
 // writeKernels lists a decode step's launches of one layer, and those around them.
-func writeKernels(b *strings.Builder, layer, once []work) {
-	fmt.Fprintf(b, "| kernel | thread blocks | MB | million operations | µs at full bandwidth: %s | %s |\n|---|---|---|---|---|---|\n", cards[0].name, cards[1].name)
-	for _, list := range [][]work{layer, once} {
-		for _, w := range list {
-			fmt.Fprintf(b, "| `%s` | %d | %.3f | %.1f | %.2f | %.2f |\n", w.name, w.blocks, w.bytes/1e6, (w.ops+2*w.floats)/1e6, w.bytes/cards[0].bandwidth*1e6, w.bytes/cards[1].bandwidth*1e6)
+func writeKernels(b *strings.Builder, x, y decode) {
+	fmt.Fprintf(b, "| %s: kernel | thread blocks | MB | µs at full bandwidth | %s: kernel | thread blocks | MB | µs at full bandwidth |\n|---|---|---|---|---|---|---|---|\n", x.name, y.name)
+	for i, list := range [][]work{x.layer, x.once} {
+		for j, w := range list {
+			v := [][]work{y.layer, y.once}[i][j]
+			fmt.Fprintf(b, "| `%s` | %d | %.3f | %.2f | `%s` | %d | %.3f | %.2f |\n",
+				w.name, w.blocks, w.bytes/1e6, w.bytes/x.bandwidth*1e6, v.name, v.blocks, v.bytes/1e6, v.bytes/y.bandwidth*1e6)
 		}
 	}
 }
 
 // writeDecode says what share of the bandwidth a decode step reaches when so much time
-// passes between its launches.
-func writeDecode(b *strings.Builder, layer, once []work) {
-	sum, launches := total(layer, once)
-	fmt.Fprintf(b, "| decode, %d launches, %.2f GB a token | ms at full bandwidth | share with 0.5 µs between launches | with 1 µs | with 2 µs |\n|---|---|---|---|---|\n", launches, sum.bytes/1e9)
-	for _, c := range cards {
+// passes between its launches, and what share of the instructions making f16 of codes takes.
+func writeDecode(b *strings.Builder, steps []decode) {
+	fmt.Fprintf(b, "| decode | launches | GB a token | ms at full bandwidth | share with 0.5 µs between launches | with 1 µs | with 2 µs | making f16 of codes, of the instructions in that time |\n|---|---|---|---|---|---|---|---|\n")
+	for _, c := range steps {
+		sum, launches := total(c.layer, c.once)
 		floor := sum.bytes / c.bandwidth
 		share := func(gap float64) float64 { return 100 * floor / (floor + gap*float64(launches)) }
-		fmt.Fprintf(b, "| %s | %.2f | %.0f %% | %.0f %% | %.0f %% |\n", c.name, 1000*floor, share(0.5e-6), share(1e-6), share(2e-6))
+		making := "–"
+		if halvesPay(c.major, c.minor) {
+			making = fmt.Sprintf("%.0f %%", 100*sum.issued/c.issued/floor)
+		}
+		fmt.Fprintf(b, "| %s | %d | %.2f | %.2f | %.0f %% | %.0f %% | %.0f %% | %s |\n",
+			c.name, launches, sum.bytes/1e9, 1000*floor, share(0.5e-6), share(1e-6), share(2e-6), making)
 	}
 }
 
-// writePrefill says what bounds a step of a prompt.
-func writePrefill(b *strings.Builder, layer, once []work) {
-	sum, _ := total(layer, once)
-	fmt.Fprintf(b, "| prefill of 512 tokens, %.2f T operations | ms by memory | by tensor cores | by float32 instructions | at most, of the int8 peak |\n|---|---|---|---|---|\n", sum.ops/1e12)
+// writePrefill says what bounds a step of a prompt on each card with the products of either
+// kind, and holds halvesPay to it.
+func writePrefill(t *testing.T, b *strings.Builder) {
+	fmt.Fprintf(b, "| prefill of 512 tokens | products | ms by memory | by tensor cores | by other instructions | GB asked of the caches | at most, of the int8 peak |\n|---|---|---|---|---|---|---|\n")
+	var sums [2]work
+	for i, capability := range []string{"8.6", "8.0"} {
+		sums[i], _ = total(newPaper(t, capability).record(t, 512, 0))
+	}
 	for _, c := range cards {
-		memory, tensor, floats := sum.bytes/c.bandwidth, sum.ops/c.tensor, sum.floats/c.float32
-		fmt.Fprintf(b, "| %s | %.2f | %.2f | %.2f | %.0f %% |\n", c.name, 1000*memory, 1000*tensor, 1000*floats, 100*tensor/math.Max(math.Max(memory, tensor), floats))
+		pays := halvesPay(c.major, c.minor)
+		var bounds [2]float64
+		for i, kind := range []string{"int8", "f16"} {
+			sum := sums[i]
+			memory, tensor := sum.bytes/c.bandwidth, sum.ops/c.int8+sum.halves/c.half
+			other := math.Max(sum.floats/c.float32, sum.issued/c.issued)
+			bounds[i] = math.Max(math.Max(memory, tensor), other)
+			if pays == (i == 1) {
+				kind = "**" + kind + "**"
+			}
+			fmt.Fprintf(b, "| %s | %s | %.2f | %.2f | %.2f | %.0f | %.0f %% |\n", c.name, kind, 1000*memory, 1000*tensor, 1000*other, sum.cached/1e9, 100*(sum.ops+sum.halves)/c.int8/bounds[i])
+		}
+		if pays != (bounds[1] < bounds[0]) {
+			t.Errorf("%s: products of int8 take %.1f ms at least, in half precision %.1f ms", c.name, 1000*bounds[0], 1000*bounds[1])
+		}
 	}
 }

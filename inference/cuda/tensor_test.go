@@ -12,14 +12,17 @@ import (
 	"ragd/inference/cuda/kernel"
 )
 
-// onTensorCores makes the simulated device one of compute capability 8.0.
-func onTensorCores(t *testing.T) { t.Setenv("RAGD_SIM_CAPABILITY", "8.0") }
+// onCapability makes the simulated device one of that compute capability. 8.0 multiplies
+// quantised matrices in half precision on tensor cores, 8.6 in int8.
+func onCapability(t *testing.T, c string) { t.Setenv("RAGD_SIM_CAPABILITY", c) }
+
+func onTensorCores(t *testing.T) { onCapability(t, "8.0") }
 
 // Products on tensor cores have the plain kernels' bits, for every quantised format and
 // for numbers of weight rows, blocks and activation rows around what a tile, an mma and
 // a round of the warps take.
 func TestTensorProductsMatchPlain(t *testing.T) {
-	onTensorCores(t)
+	onCapability(t, "8.6")
 	inBothOrders(t, func(t *testing.T) {
 		b := newBackend(t)
 		if !b.tensor {
@@ -51,7 +54,7 @@ func TestTensorProductsMatchPlain(t *testing.T) {
 
 // A product on tensor cores with a bias, added to what is there.
 func TestTensorProductsAdd(t *testing.T) {
-	onTensorCores(t)
+	onCapability(t, "8.6")
 	checkResidual(t, 37)
 }
 

@@ -89,10 +89,14 @@ template <> struct Coded<PlainF16> {
 struct Input {
 	const uint4 *x;
 	const float *scale;
-	int tiles, spans;
+	int n, tiles, spans;
 
-	// fragments are those of two mma: columns 8p to 8p+7 of each lane's block.
-	__device__ __forceinline__ uint4 fragments(int tile, int round, int p) const { return x[(((size_t)tile * 2 * spans + round) * 4 + p) * 32 + threadIdx.x % 32]; }
+	// fragments are those of two mma: columns 8p to 8p+7 of each lane's block. Of rows that
+	// are not there nothing is read: one row would cost the caches as much as eight.
+	__device__ __forceinline__ uint4 fragments(int tile, int round, int p) const {
+		int lane = threadIdx.x % 32;
+		return 8 * tile + lane / 4 < n ? x[(((size_t)tile * 2 * spans + round) * 4 + p) * 32 + lane] : make_uint4(0, 0, 0, 0);
+	}
 	__device__ __forceinline__ float scale_of(int tile, int span, int row) const { return scale[((size_t)tile * spans + span) * 8 + row]; }
 };
 
@@ -220,7 +224,7 @@ template <class F> static __device__ __forceinline__ void multiply_many(const We
 #define HALF_ARGUMENTS                   \
 	Weights w = WEIGHTS;                  \
 	Output o = {bias, out, sum, stride}; \
-	Input in = {x, scale, (n + 7) / 8, (cols + span_columns - 1) / span_columns};
+	Input in = {x, scale, n, (n + 7) / 8, (cols + span_columns - 1) / span_columns};
 
 // product_*_half_8, _32 and _64 take so many rows of activations a block, and 256 threads.
 // Blocks along x are tiles of 16, 32 and 256 weight rows. The first two take 512 and 4096
@@ -231,7 +235,7 @@ template <class F> static __device__ __forceinline__ void multiply_many(const We
 		multiply_few<format, 1, 1>(w, factor, back, in, o, rows, cols, n);                                                             \
 	}                                                                                                                                        \
 	EXPORT(product_##name##_half_8)                                                                                                          \
-	extern "C" __global__ void __launch_bounds__(256) product_##name##_half_32(HALF_PARAMS) {                                                \
+	extern "C" __global__ void __launch_bounds__(256, 1) product_##name##_half_32(HALF_PARAMS) {                                                \
 		HALF_ARGUMENTS                                                                                                                       \
 		multiply_few<format, 2, 4>(w, factor, back, in, o, rows, cols, n);                                                             \
 	}                                                                                                                                        \
@@ -243,3 +247,10 @@ template <class F> static __device__ __forceinline__ void multiply_many(const We
 	EXPORT(product_##name##_half_64)
 
 HALF_PRODUCTS(f16, PlainF16)
+HALF_PRODUCTS(q4_0, Q4_0)
+HALF_PRODUCTS(q4_1, Q4_1)
+HALF_PRODUCTS(q8_0, Q8_0)
+HALF_PRODUCTS(q5_1, Q5_1)
+HALF_PRODUCTS(q4_k, Q4_K)
+HALF_PRODUCTS(q5_k, Q5_K)
+HALF_PRODUCTS(q6_k, Q6_K)

@@ -14,7 +14,7 @@
 #define __global__
 #define __device__
 #define __forceinline__ inline __attribute__((always_inline))
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 
 struct uint3_ { unsigned x, y, z; };
 struct alignas(8) int2 { int x, y; };
