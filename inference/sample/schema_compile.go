@@ -157,6 +157,10 @@ func (c *compiler) schema(raw json.RawMessage, path string) (*node, error) {
 		if !slices.Contains(annotations, x.key) && !slices.Contains(understood, x.key) {
 			return nil, &SchemaError{path, fmt.Sprintf("keyword %q is not supported", x.key)}
 		}
+		if x.key == "$id" && path != "" {
+			// Pointers inside would be into this schema.
+			return nil, &SchemaError{path, `keyword "$id" is supported at the root only`}
+		}
 	}
 	return c.members(m.without(), path)
 }
