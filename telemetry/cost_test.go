@@ -44,7 +44,7 @@ func oneQuestion(t *Telemetry) {
 		Submitted: at, Scheduled: at.Add(time.Millisecond), FirstToken: at.Add(3 * time.Millisecond), Last: at.Add(9 * time.Millisecond), OutputTokens: 40,
 	}, at)
 	r.FirstWrite(at.Add(3 * time.Millisecond))
-	endChat(nil)
+	endChat(Call{}, nil)
 	r.End(ctx, r.Timings(at.Add(10*time.Millisecond)), Summary{
 		ID: "ask_x", Collection: "default", Model: "model", Outcome: Answered, AnswerKind: "generated", FinishReason: "stop",
 		InputTokens: 700, OutputTokens: 40, CachedTokens: 64, RetrievedChunks: 20, UsedChunks: 6,

@@ -193,9 +193,28 @@ type Server struct {
 	Port    int
 }
 
+// Call is what a call to a model came to; zero where it came to nothing.
+type Call struct {
+	InputTokens, OutputTokens, CachedTokens int
+	FinishReason                            string
+}
+
+// attributes are those of what there is.
+func (c Call) attributes() []attribute.KeyValue {
+	attrs := make([]attribute.KeyValue, 0, 4)
+	if c.FinishReason != "" {
+		attrs = append(attrs, attribute.StringSlice(attrFinishReasons, []string{c.FinishReason}))
+	}
+	if c.OutputTokens > 0 {
+		attrs = append(attrs, attribute.Int(attrInputTokens, c.InputTokens), attribute.Int(attrOutputTokens, c.OutputTokens), attribute.Int(attrCachedTokens, c.CachedTokens))
+	}
+	return attrs
+}
+
 // Chat opens the span of a call to a model, which holds render, queue, prefill and
 // decode. It is not a stage of its own. A call to another server is one of kind CLIENT.
-func (r *Request) Chat(ctx context.Context, model string, at Server) (context.Context, func(error)) {
+// The function that it returns ends the span, with what the call came to.
+func (r *Request) Chat(ctx context.Context, model string, at Server) (context.Context, func(Call, error)) {
 	kind, attrs := trace.SpanKindInternal, []attribute.KeyValue{attribute.String(attrOperation, operationChat), attribute.String(attrRequestModel, model)}
 	if at == (Server{}) {
 		attrs = append(attrs, attribute.String(attrProvider, provider))
@@ -204,7 +223,11 @@ func (r *Request) Chat(ctx context.Context, model string, at Server) (context.Co
 		attrs = append(attrs, attribute.String(attrProvider, providerOpenAI), attribute.String(attrServerAddress, at.Address), attribute.Int(attrServerPort, at.Port))
 	}
 	ctx, span := r.t.tracer.Start(ctx, "chat "+model, trace.WithSpanKind(kind), trace.WithAttributes(attrs...))
-	return ctx, r.opened(&part{span: span})
+	end := r.opened(&part{span: span})
+	return ctx, func(c Call, err error) {
+		span.SetAttributes(c.attributes()...)
+		end(err)
+	}
 }
 
 // Timings is the ledger as of the given time.

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -63,7 +63,7 @@ func TestCancelledIsChargedToItsStage(t *testing.T) {
 			ctx, req := r.Begin(t.Context(), "POST /ask", base)
 			chat, end := req.Chat(ctx, "m", Server{})
 			req.Generation(chat, c.times, at(100))
-			end(context.Canceled)
+			end(Call{}, context.Canceled)
 			got := req.Timings(at(100))
 			for stage, want := range map[Stage]int{StageQueue: c.queue, StagePrefill: c.prefill, StageDecode: c.decode} {
 				if d := got.Stage(stage); d != time.Duration(want)*time.Millisecond {
@@ -146,7 +146,7 @@ func TestPausesAreTold(t *testing.T) {
 		ctx, end := req.Chat(ctx, "model", Server{})
 		at := func(ms int) time.Time { return base.Add(time.Duration(ms) * time.Millisecond) }
 		req.Generation(ctx, EngineTimes{Submitted: at(0), Scheduled: at(5), FirstToken: at(10), Last: at(90), OutputTokens: 9, Preemptions: n, Preempted: time.Duration(n) * 15 * time.Millisecond}, at(90))
-		end(nil)
+		end(Call{}, nil)
 		if got := req.Timings(at(90)).Stage(StageDecode); got != 80*time.Millisecond {
 			t.Errorf("decode took %v, want 80 ms", got)
 		}
@@ -161,29 +161,33 @@ func TestPausesAreTold(t *testing.T) {
 }
 
 // A call to a model of another server is a client's, with the server's address and the
-// form it is asked in; one in this process is internal and has neither.
+// form it is asked in; one in this process is internal and has neither. It says what it
+// came to, if it came to anything.
 func TestChatSaysWhereTheModelRuns(t *testing.T) {
 	for _, c := range []struct {
 		at    Server
+		call  Call
 		kind  trace.SpanKind
 		attrs map[attribute.Key]attribute.Value
 	}{
-		{Server{}, trace.SpanKindInternal, map[attribute.Key]attribute.Value{attrProvider: attribute.StringValue("ragd")}},
-		{Server{"models.example", 8000}, trace.SpanKindClient, map[attribute.Key]attribute.Value{
+		{Server{}, Call{InputTokens: 9}, trace.SpanKindInternal, map[attribute.Key]attribute.Value{attrProvider: attribute.StringValue("ragd")}},
+		{Server{"models.example", 8000}, Call{InputTokens: 9, OutputTokens: 3, CachedTokens: 4, FinishReason: "stop"}, trace.SpanKindClient, map[attribute.Key]attribute.Value{
 			attrProvider: attribute.StringValue("openai"), attrServerAddress: attribute.StringValue("models.example"), attrServerPort: attribute.IntValue(8000),
+			attrInputTokens: attribute.IntValue(9), attrOutputTokens: attribute.IntValue(3), attrCachedTokens: attribute.IntValue(4),
+			attrFinishReasons: attribute.StringSliceValue([]string{"stop"}),
 		}},
 	} {
 		r := newRig(t, false)
 		ctx, req := r.Begin(t.Context(), "POST /ask", time.Now())
 		_, end := req.Chat(ctx, "m", c.at)
-		end(nil)
+		end(c.call, nil)
 		span := r.spans.GetSpans()[0]
 		c.attrs[attrOperation], c.attrs[attrRequestModel] = attribute.StringValue("chat"), attribute.StringValue("m")
 		got := map[attribute.Key]attribute.Value{}
 		for _, kv := range span.Attributes {
 			got[kv.Key] = kv.Value
 		}
-		if span.Name != "chat m" || span.SpanKind != c.kind || !maps.Equal(got, c.attrs) {
+		if span.Name != "chat m" || span.SpanKind != c.kind || !reflect.DeepEqual(got, c.attrs) {
 			t.Errorf("at %+v: %q, %v, %v, want %v, %v", c.at, span.Name, span.SpanKind, got, c.kind, c.attrs)
 		}
 		req.End(ctx, req.Timings(time.Now()), Summary{Outcome: Answered})

@@ -105,7 +105,7 @@ type talking struct {
 
 func (t *talking) run(ctx context.Context) (err error) {
 	ctx, end := t.rec.Chat(ctx, t.res.Model, t.Generator.Model().Server)
-	defer func() { end(err) }()
+	defer func() { end(t.res.Usage.call(t.res.FinishReason), err) }()
 	tokens, err := t.render(ctx)
 	if err != nil {
 		return err

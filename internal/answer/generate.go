@@ -16,7 +16,7 @@ import (
 func (a *asking) answerGenerated(ctx context.Context, mode string) (err error) {
 	a.res.Kind = mode
 	ctx, end := a.rec.Chat(ctx, a.res.Model, a.Generator.Model().Server)
-	defer func() { end(err) }()
+	defer func() { end(a.res.Usage.call(a.res.FinishReason), err) }()
 	if err := a.render(ctx); err != nil {
 		return err
 	}

@@ -28,6 +28,11 @@ func (u *Usage) counted(tokens int) {
 	}
 }
 
+// call is what the call to the model came to.
+func (u *Usage) call(finish string) telemetry.Call {
+	return telemetry.Call{InputTokens: u.InputTokens, OutputTokens: u.OutputTokens, CachedTokens: u.CachedTokens, FinishReason: finish}
+}
+
 // promptTokens is the ledger as telemetry keeps it.
 func promptTokens(l budget.Ledger) telemetry.PromptTokens {
 	p := telemetry.PromptTokens{

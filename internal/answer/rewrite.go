@@ -122,7 +122,11 @@ func (a *asking) rewriteByModel(ctx context.Context, r *Rewrite) error {
 func (a *asking) callToRewrite(ctx context.Context, g Generation) (text string, gen Generated, err error) {
 	m := a.Generator.Model()
 	ctx, end := a.rec.Chat(ctx, m.Name, m.Server)
-	defer func() { end(err) }()
+	defer func() {
+		u := Usage{InputTokens: len(g.Tokens), OutputTokens: gen.OutputTokens, CachedTokens: gen.CachedTokens}
+		u.counted(gen.InputTokens)
+		end(u.call(gen.FinishReason), err)
+	}()
 	var b strings.Builder
 	gen, err = a.Generator.Generate(ctx, g, func(e Event) { b.WriteString(e.Text) })
 	return b.String(), gen, err
