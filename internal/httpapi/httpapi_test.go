@@ -99,7 +99,7 @@ func (f *fakeAsker) Rerank(_ context.Context, _ time.Time, req answer.RerankRequ
 type fakeLibrary struct{ deleted []string }
 
 func (l *fakeLibrary) Documents(_ context.Context, collection string) ([]store.DocumentInfo, error) {
-	if collection == "nowhere" {
+	if collection == "nowhere" || collection == "" {
 		return nil, fmt.Errorf("list: %w", &ingest.NoCollectionError{Name: collection})
 	}
 	return []store.DocumentInfo{{Path: "a.md"}}, nil
@@ -318,6 +318,7 @@ func TestOtherRoutes(t *testing.T) {
 		{"GET", "/readyz", "", 200, "ready"},
 		{"GET", "/v1/documents", "", 200, `"path":"a.md"`},
 		{"GET", "/v1/models", "", 200, `"object":"list"`},
+		{"GET", "/v1/documents?collection=", "", 200, `"path":"a.md"`},
 		{"GET", "/v1/documents?collection=nowhere", "", 404, `there is no collection \"nowhere\"`},
 		{"POST", "/ask", `{"question":"q","collections":[]}`, 400, `"field":"collections"`},
 		{"POST", "/ask", `{"question":"q","collections":"a"}`, 400, `"field":"collections"`},

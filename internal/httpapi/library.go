@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -56,7 +57,7 @@ func (s *server) collections(c *gin.Context) {
 }
 
 func (s *server) documents(c *gin.Context) {
-	collection := c.DefaultQuery("collection", defaultCollection)
+	collection := cmp.Or(c.Query("collection"), defaultCollection)
 	if err := answer.ValidateCollection(collection); err != nil {
 		s.fail(c, err, "")
 		return
