@@ -56,6 +56,8 @@ type Backend struct {
 	keys             [2]buffer // the largest logits, in rounds
 	sums             buffer
 	best             []model.Best
+	bestWidth        int     // of the rows they are of
+	choices, seen    []int32 // as they are staged
 
 	splitBelow int  // see defaultSplitBelow
 	tensor     bool // there are kernels for tensor cores

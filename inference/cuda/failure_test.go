@@ -46,6 +46,14 @@ func runTiny(path string, cfg Config, split bool) (logits []float32, failed, clo
 					return nil, err
 				}
 			}
+			// Some steps tell the largest logits, and all when asked.
+			if i == 3 || i == 5 {
+				if _, err := m.ForwardBest(batch, 64, []model.Choice{{Seen: []int32{3, 7}, Penalty: 1.1, Scale: 2}}); err != nil {
+					return nil, err
+				}
+				row, err := m.BestRow(0)
+				return [][]float32{row}, err
+			}
 			return m.Forward(batch)
 		}
 		rows, err := step()
@@ -201,6 +209,40 @@ func everyCallMayFail(t *testing.T, split bool, atLeast int) {
 	t.Logf("%d injected failures, %d completed on retry", failures, recovered)
 	if failures < atLeast || recovered == 0 {
 		t.Errorf("%d failures, %d recovered: the injection does not reach the calls", failures, recovered)
+	}
+}
+
+// Every call of fetching a row in turn fails: the step stays good, and so does the row
+// where the device is not lost.
+func TestFetchingARowMayFail(t *testing.T) {
+	for code, loses := range map[int]bool{1: false, 2: false, 700: true} {
+		for call := 1; call <= 2; call++ {
+			b := newBackend(t)
+			m, err := loadTiny(writeTiny(t), b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := m.ForwardBest(tinySteps[0], 64, unchanged(2)); err != nil {
+				t.Fatal(err)
+			}
+			want, err := m.BestRow(1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = slices.Clone(want)
+			t.Setenv("RAGD_SIM_FAIL", fmt.Sprintf("*:%d:%d", call, code))
+			if _, err := m.BestRow(1); err == nil || errors.Is(err, cudrv.ErrLost) != loses {
+				t.Errorf("call %d, code %d: the error is %v", call, code, err)
+			}
+			os.Unsetenv("RAGD_SIM_FAIL")
+			got, err := m.BestRow(1)
+			if (err != nil) != loses || !loses && !slices.Equal(got, want) {
+				t.Errorf("call %d, code %d: then %v, %v", call, code, got, err)
+			}
+			if _, err := m.ForwardBest(tinySteps[1], 1, unchanged(1)); (err != nil) != loses {
+				t.Errorf("call %d, code %d: the next step: %v", call, code, err)
+			}
+		}
 	}
 }
 

@@ -93,7 +93,7 @@ func (p *paper) record(t *testing.T, n, depth int) (layer, once []work) {
 	p.plan.reset()
 	table := p.matrix(t, quant.Q6_K, paperVocab, paperWidth)
 	p.Embed(x, q4(paperVocab, paperWidth), 1)
-	p.choose(p.logits(x, norm, table), 1, paperVocab, 1)
+	p.choose(p.logits(x, norm, table), 1, paperVocab, 1, unchanged(1))
 	once = p.works(t)
 	p.plan.reset()
 	return layer, once

@@ -50,9 +50,9 @@ func (b *Backend) StepBytes(c model.Config, s model.StepShape) int64 {
 	values += b.sectionValues(c, s)
 	// Logits with the candidates of their rows.
 	chunks := int64(ceil(c.Vocab, bestChunk))
-	values += int64(s.Logits) * (int64(c.Vocab) + 2*(2*chunks*maxBest+2) + 2*chunks)
-	// Tables: cosines and sines of two sets of frequencies, block tables.
-	values += rows*2*int64(c.RopeDim) + int64(s.Logits)*int64(ceil(s.Longest, model.BlockTokens))
+	values += int64(s.Logits) * (int64(c.Vocab) + 2*(2*chunks*maxBest+rowSums+maxBest) + chunkSums*chunks)
+	// Tables: cosines and sines of two sets of frequencies, block tables, penalised tokens.
+	values += rows*2*int64(c.RopeDim) + int64(s.Logits)*int64(ceil(s.Longest, model.BlockTokens)+model.MaxPenalised)
 	return 2 * (4*values + firstChunk)
 }
 

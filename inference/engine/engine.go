@@ -154,6 +154,7 @@ func build(dec model.Decoder, tok tokenizer.Tokenizer, cfg Config) (*Engine, err
 	if best, ok := dec.(model.BestDecoder); ok && best.MaxBest() > 0 {
 		e.best = best
 	}
+	e.loop.fetch = e.fetchRow
 	slots := 0
 	if mover, ok := dec.(model.Offloader); ok && mover.Slots() > 0 {
 		e.mover, slots = mover, mover.Slots()

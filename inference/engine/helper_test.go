@@ -26,7 +26,7 @@ func slowly(model.Batch) error {
 
 // inBubble runs f with an engine in a bubble with a clock of its own. The
 // bubble ends only when every goroutine has: a leak fails the test.
-func inBubble(t *testing.T, cfg engine.Config, dec *enginetest.Decoder, f func(*testing.T, *engine.Engine)) {
+func inBubble(t *testing.T, cfg engine.Config, dec model.Decoder, f func(*testing.T, *engine.Engine)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		e, err := engine.New(dec, enginetest.Tokenizer{}, cfg)

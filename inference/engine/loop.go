@@ -26,11 +26,16 @@ type loop struct {
 	measured      bool            // whether the step underway leaves prompts out
 
 	// Kept from step to step so that a step allocates nothing.
-	pending []int
-	rows    []int
-	batch   model.Batch
-	parts   []part
-	drawn   []row
+	pending   []int
+	rows      []int
+	batch     model.Batch
+	parts     []part
+	drawn     []row
+	choices   []model.Choice
+	penalised []int32
+
+	fetch   func(number int) ([]float32, error) // fetchRow
+	fetched int64                               // rows it fetched
 }
 
 // part is the share of one sequence in a step.
@@ -39,6 +44,7 @@ type part struct {
 	rows    int // tokens that are certain
 	logits  int // rows of logits: with some, one for each drafted token besides
 	drafted int // tokens that are guessed
+	best    int // of the largest logits a draw wants, where a decoder tells them; 0: all
 }
 
 // run is the loop. It ends when Close was called and nothing runs any more.

@@ -24,6 +24,9 @@ type Stats struct {
 	// Preemptions is how often a running answer had to give its blocks back and wait;
 	// RecomputedTokens, which count when their answer ends, had to be run again for that.
 	Preemptions, RecomputedTokens int64
+	// FetchedRows is how many rows of logits were fetched for themselves, where the
+	// decoder told the largest ones and these did not decide the next token.
+	FetchedRows int64
 
 	// PrefillRate is prompt tokens a second and DecodeStep the time of a step
 	// that only decodes, without drafts; 0 while not measured.
@@ -162,6 +165,7 @@ func (e *Engine) measure() {
 	pool := e.loop.pool
 	e.stats.BlocksUsed, e.stats.BlocksFree, e.stats.BlocksCached = pool.InUse(), pool.Free(), pool.Cached()
 	e.stats.BlocksOffloaded = pool.Offloaded()
+	e.stats.FetchedRows = e.loop.fetched
 }
 
 // wait predicts what Stats.Wait says. The caller holds the lock.

@@ -58,20 +58,6 @@ func (s *Sampler) weigh(row []float32, top float32) []item {
 	return s.exponentials(top, scale)
 }
 
-// weighBest is weigh for a row of which only the largest logits are known, at least
-// as many as top-k keeps.
-func (s *Sampler) weighBest(ids []int32, logits []float32) []item {
-	s.items = s.items[:0]
-	top, scale := logits[0], 1/float64(s.p.Temperature)
-	floor := top + float32(negligible/scale)
-	for i, v := range logits[:min(s.p.TopK, len(logits))] {
-		if v >= floor {
-			s.items = append(s.items, item{id: ids[i], logit: v})
-		}
-	}
-	return s.exponentials(top, scale)
-}
-
 func (s *Sampler) exponentials(top float32, scale float64) []item {
 	for i := range s.items {
 		it := &s.items[i]
@@ -88,16 +74,23 @@ func preference(a, b item) int {
 	return 1
 }
 
+// cutsNucleus reports whether there is a top-p that leaves something out.
+func (s *Sampler) cutsNucleus() bool { return s.p.TopP > 0 && s.p.TopP < 1 }
+
+// nucleusGoal is what the nucleus weighs at least, of so much for all.
+func (s *Sampler) nucleusGoal(total float64) float64 {
+	return float64(s.p.TopP) * total * (1 - rounding)
+}
+
 // topP moves the nucleus to the front and returns it, most probable first.
 func (s *Sampler) topP(items []item) []item {
-	if s.p.TopP == 0 || s.p.TopP == 1 {
+	if !s.cutsNucleus() {
 		return items
 	}
 	total := sum(items)
-	goal := float64(s.p.TopP) * total
 	// Tokens under this weight cannot be in the nucleus: all of them together
 	// weigh less than what it leaves out.
-	floor := (total - goal) / float64(len(items))
+	floor := (total - float64(s.p.TopP)*total) / float64(len(items))
 	kept := items[:0]
 	for _, it := range items {
 		if it.weight >= floor {
@@ -107,8 +100,8 @@ func (s *Sampler) topP(items []item) []item {
 	// Take the best off a heap, each to the slot that the heap gives up at the
 	// end, until the goal is reached.
 	heapify(kept, best)
-	n := len(kept)
-	for mass := 0.0; n > 0 && mass < goal*(1-rounding); n-- {
+	n, goal := len(kept), s.nucleusGoal(total)
+	for mass := 0.0; n > 0 && mass < goal; n-- {
 		mass += kept[0].weight
 		kept[0], kept[n-1] = kept[n-1], kept[0]
 		sift(kept[:n-1], 0, best)
@@ -132,6 +125,20 @@ func (s *Sampler) minP(items []item) []item {
 		}
 	}
 	return kept
+}
+
+// lead moves the MaxBest most probable items to the front, in their order, so that where
+// most draws end can be known without the others.
+func lead(items []item) {
+	front := items[:min(MaxBest, len(items))]
+	heapify(front, worst)
+	for i := len(front); i < len(items); i++ {
+		if items[i].before(front[0]) {
+			front[0], items[i] = items[i], front[0]
+			sift(front, 0, worst)
+		}
+	}
+	slices.SortFunc(front, preference)
 }
 
 func sum(items []item) float64 {

@@ -25,6 +25,7 @@ type Sampler struct {
 	p     Params
 	vocab int
 	rng   *rand.Rand
+	next  float64 // of the generator, not used yet; or none
 
 	seen  []int32  // accepted tokens, each once
 	known []uint64 // bit set of seen
@@ -43,7 +44,7 @@ func New(p Params, vocab int) (*Sampler, error) {
 	}
 	// The second word only has to be fixed: it picks the PCG's stream.
 	const stream = 0x9e3779b97f4a7c15
-	return &Sampler{p: p, vocab: vocab, rng: rand.New(rand.NewPCG(p.Seed, stream))}, nil
+	return &Sampler{p: p, vocab: vocab, rng: rand.New(rand.NewPCG(p.Seed, stream)), next: none}, nil
 }
 
 // Accept tells the sampler that id was drawn and is part of the answer.
@@ -72,36 +73,69 @@ func (s *Sampler) Observe(id int32) {
 // Sample draws the next token from a row of vocab logits, which it leaves as
 // they are. It fails with ErrNoToken or ErrNotFinite; it does not Accept.
 func (s *Sampler) Sample(logits []float32) (int32, error) {
-	dist, err := s.Distribution(logits)
+	items, err := s.choices(logits)
 	if err != nil {
 		return 0, err
 	}
-	return s.drawFrom(dist), nil
+	return s.draw(items), nil
 }
 
-// drawFrom takes one number of the generator, unless there is nothing to choose.
-func (s *Sampler) drawFrom(dist []Candidate) int32 {
-	if len(dist) == 1 {
-		return dist[0].ID
+// draw takes one number of the generator, unless there is nothing to choose.
+func (s *Sampler) draw(items []item) int32 {
+	if len(items) == 1 {
+		return items[0].id
 	}
-	u := s.rng.Float64()
-	last := dist[0].ID
-	for _, c := range dist {
-		if c.P > 0 {
-			last = c.ID
-		}
-		if u -= c.P; u < 0 {
-			break
+	at := pick(items, s.number()*sum(items))
+	s.next = none
+	if at == len(items) {
+		// Rounding has left the sum a little under the number: the last one has it.
+		for at--; items[at].weight == 0; at-- {
 		}
 	}
-	// Should rounding leave the sum a little under u, the last one has it.
-	return last
+	return items[at].id
+}
+
+// pick is the place of the item in whose share of the weights goal lies, one after the
+// other; the number of items where it lies behind them.
+func pick(items []item, goal float64) int {
+	for i := range items {
+		if goal -= items[i].weight; goal < 0 {
+			return i
+		}
+	}
+	return len(items)
+}
+
+// none stands for a number that was not taken from the generator yet.
+const none = -1
+
+// number is the generator's next number, in [0, 1), until it is used.
+func (s *Sampler) number() float64 {
+	if s.next == none {
+		s.next = s.rng.Float64()
+	}
+	return s.next
 }
 
 // Distribution is what Sample draws from: the tokens left after every filter,
 // with probabilities that sum to 1. A greedy sampler gives one token. The
 // slice is valid until the next call.
 func (s *Sampler) Distribution(logits []float32) ([]Candidate, error) {
+	items, err := s.choices(logits)
+	if err != nil {
+		return nil, err
+	}
+	s.out = s.out[:0]
+	total := sum(items)
+	for _, it := range items {
+		s.out = append(s.out, Candidate{it.id, it.weight / total})
+	}
+	return s.out, nil
+}
+
+// choices are the tokens left after every filter, in the order in which they are drawn
+// from: most probable first, at least the MaxBest most probable ones.
+func (s *Sampler) choices(logits []float32) ([]item, error) {
 	if len(logits) != s.vocab {
 		return nil, fmt.Errorf("sampling from %d logits, the vocabulary has %d", len(logits), s.vocab)
 	}
@@ -110,26 +144,18 @@ func (s *Sampler) Distribution(logits []float32) ([]Candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.out = s.out[:0]
 	if s.greedy() {
-		s.out = append(s.out, Candidate{best, 1})
-		return s.out, nil
+		s.items = append(s.items[:0], item{best, row[best], 1})
+		return s.items, nil
 	}
-	return s.finish(s.weigh(row, row[best])), nil
+	items := s.minP(s.topP(s.weigh(row, row[best])))
+	if s.p.TopK == 0 && !s.cutsNucleus() {
+		lead(items)
+	}
+	return items, nil
 }
 
 func (s *Sampler) greedy() bool { return s.p.Temperature < greedyBelow || s.p.TopK == 1 }
-
-// finish applies what comes after top-k and turns weights into probabilities.
-func (s *Sampler) finish(items []item) []Candidate {
-	items = s.topP(items)
-	items = s.minP(items)
-	total := sum(items)
-	for _, it := range items {
-		s.out = append(s.out, Candidate{it.id, it.weight / total})
-	}
-	return s.out
-}
 
 func (s *Sampler) penalises() bool {
 	return s.p.RepetitionPenalty != 0 && s.p.RepetitionPenalty != 1
