@@ -77,16 +77,18 @@ func quotable(text string) bool {
 	if !unicode.IsLetter(first) && !unicode.IsDigit(first) {
 		return false
 	}
-	letters, marks := 0, 0
+	letters, marks, weight := 0, 0, 0
 	for _, r := range withoutLinks(text) {
 		switch {
+		case unicode.In(r, unicode.Hangul, unicode.Han, unicode.Hiragana, unicode.Katakana):
+			letters, weight = letters+1, weight+2
 		case unicode.IsLetter(r), unicode.IsDigit(r):
-			letters++
+			letters, weight = letters+1, weight+1
 		case !unicode.IsSpace(r):
 			marks++
 		}
 	}
-	return letters >= minQuoteLetters && letters >= minQuoteShare*marks
+	return letters >= minQuoteLetters && weight >= minQuoteShare*marks
 }
 
 // leads reports what may stand before the first word of prose: emphasis, quotes,
@@ -100,7 +102,8 @@ const (
 	// minQuoteLetters is the least number of letters and digits in a quote: a
 	// short Korean sentence has about as many.
 	minQuoteLetters = 6
-	// minQuoteShare is how many letters stand against each mark.
+	// minQuoteShare is how many letters stand against each mark. A syllable counts
+	// twice: a Korean sentence has as many marks as an English one, and half the letters.
 	minQuoteShare = 4
 )
 
