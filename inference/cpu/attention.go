@@ -1,6 +1,9 @@
 package cpu
 
-import "ragd/inference/model"
+import (
+	"ragd/inference/cpu/kernel"
+	"ragd/inference/model"
+)
 
 // attentionTask is attention over the spans of a step. An item is a tile of
 // queries of one span and one key/value head: the queries of the heads that share
@@ -108,13 +111,31 @@ func (t *attentionTask) write(p *partial, s *span, head, lo, hi int) {
 	}
 }
 
-// section attends the rows [lo,hi) to one section of the positions.
+// section attends the rows [lo,hi) to one section of the positions: blocks of which
+// all rows see the same as one list, others each by itself.
 func (t *attentionTask) section(w *workspace, p *partial, s *span, head, section, lo, hi int) {
 	from, _ := t.sees(s, lo)
 	_, to := t.sees(s, hi-1)
 	from = max(from-from%model.BlockTokens, section*sectionTokens)
+	w.runs = w.runs[:0]
 	for base := from; base < min(to, (section+1)*sectionTokens); base += model.BlockTokens {
+		lower, upper := t.seesOf(s, lo, base)
+		if f, e := t.seesOf(s, hi-1, base); f == lower && e == upper && t.kv.k8 == nil {
+			at := t.offset(s, head, base) + (lower-base)*t.kv.stride
+			w.runs = append(w.runs, kernel.Run{At: at, N: upper - lower})
+			continue
+		}
+		t.flush(w, p, lo, hi)
 		t.block(w, p, s, head, base, lo, hi)
+	}
+	t.flush(w, p, lo, hi)
+}
+
+// flush attends the rows [lo,hi) to the runs collected.
+func (t *attentionTask) flush(w *workspace, p *partial, lo, hi int) {
+	if len(w.runs) > 0 {
+		t.step(w, p, t.kv, 0, hi-lo, w.runs)
+		w.runs = w.runs[:0]
 	}
 }
 
@@ -148,7 +169,9 @@ func (t *attentionTask) block(w *workspace, p *partial, s *span, head, base, lo,
 			next++
 		}
 		if from < to {
-			t.step(w, p, m, r-lo, next-lo, at+(from-base)*m.stride, to-from)
+			w.runs = append(w.runs[:0], kernel.Run{At: at + (from-base)*m.stride, N: to - from})
+			t.step(w, p, m, r-lo, next-lo, w.runs)
+			w.runs = w.runs[:0]
 		}
 		r = next
 	}
@@ -178,17 +201,19 @@ func (t *attentionTask) offset(s *span, head, base int) int {
 	return t.cache.offset(t.layer, s.blocks[base/model.BlockTokens], head)
 }
 
-// step runs the kernel for rows [lo,hi) of the tile over n rows of m.
-func (t *attentionTask) step(w *workspace, p *partial, m *kv, lo, hi, at, n int) {
+// step runs the kernel for rows [lo,hi) of the tile over runs of m.
+func (t *attentionTask) step(w *workspace, p *partial, m *kv, lo, hi int, runs []kernel.Run) {
 	lo, hi = lo*t.group, hi*t.group
 	dim := t.a.HeadDim
 	st, acc, q := p.states[lo:hi], p.acc[lo*dim:hi*dim], w.query[lo*dim:hi*dim]
 	switch {
 	case t.a.SoftCap > 0:
-		t.capped(st, acc, q, m, at, n)
+		for _, run := range runs {
+			t.capped(st, acc, q, m, run)
+		}
 	case m.k32 != nil:
-		t.b.set.AttendTileF32(st, acc, q, m.k32[at:], m.v32[at:], n, m.stride, t.a.Scale)
+		t.b.set.AttendTileF32(st, acc, q, m.k32, m.v32, runs, m.stride, t.a.Scale)
 	default:
-		t.b.set.AttendTile(st, acc, q, m.k16[at:], m.v16[at:], n, m.stride, t.a.Scale)
+		t.b.set.AttendTile(st, acc, q, m.k16, m.v16, runs, m.stride, t.a.Scale)
 	}
 }

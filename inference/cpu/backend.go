@@ -146,11 +146,12 @@ func (b *Backend) Close() error {
 
 // workspace is the scratch of one thread.
 type workspace struct {
-	query []float32 // query rows of one attention item
-	wide  kv        // a block of keys and values widened from q8_0
-	part  partial   // over one section
-	total partial   // over all of them
-	_     [64]byte  // keeps the headers of two threads off one cache line
+	query []float32    // query rows of one attention item
+	wide  kv           // a block of keys and values widened from q8_0
+	runs  []kernel.Run // cached rows to attend to
+	part  partial      // over one section
+	total partial      // over all of them
+	_     [64]byte     // keeps the headers of two threads off one cache line
 }
 
 // grow returns s with n elements, keeping its memory when it is large enough.

@@ -8,12 +8,12 @@ import (
 
 // capped is the step with soft-capped scores, one row at a time: the kernels have
 // no cap, and no shipped model uses one.
-func (t *attentionTask) capped(st []kernel.SoftmaxState, acc, q []float32, m *kv, at, n int) {
+func (t *attentionTask) capped(st []kernel.SoftmaxState, acc, q []float32, m *kv, run kernel.Run) {
 	dim := t.a.HeadDim
 	for i := range st {
 		row, sum := q[i*dim:(i+1)*dim], acc[i*dim:(i+1)*dim]
-		for j := range n {
-			o := at + j*m.stride
+		for j := range run.N {
+			o := run.At + j*m.stride
 			s := t.a.SoftCap * tanh(t.a.Scale*m.dotKey(t.b.set, row, o)/t.a.SoftCap)
 			p := advance(t.b.set, &st[i], sum, s)
 			m.addValue(t.b.set, sum, p, o)

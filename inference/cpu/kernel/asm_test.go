@@ -17,7 +17,8 @@ var generators = []struct {
 	{"matmul", "matmul", []string{"-isa", "avx2"}},
 	{"vnni", "matmul", []string{"-isa", "vnni"}},
 	{"vnni512", "matmul", []string{"-isa", "vnni512"}},
-	{"attend", "attend", nil},
+	{"attend", "attend", []string{"-isa", "avx2"}},
+	{"attend512", "attend", []string{"-isa", "avx512"}},
 	{"vector", "vector", nil},
 }
 

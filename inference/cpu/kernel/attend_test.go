@@ -38,7 +38,7 @@ func attended(q []float32, k, v []float32, n, stride int, scale float32) []float
 func TestAttend(t *testing.T) {
 	r := newRand(1)
 	for _, dim := range []int{8, 12, 24, 32, 64, 80, 96, 128, 256} {
-		for _, n := range []int{1, 2, 3, 5, 7, 9, 12, 15, 16, 33, 47} {
+		for _, n := range []int{1, 2, 3, 5, 7, 9, 12, 15, 16, 33, 47, 64, 65, 140} {
 			stride := dim + 8*(n%3)
 			size := (n-1)*stride + dim
 			kh, vh := guarded(t, halves(r, size)), guarded(t, halves(r, size))
@@ -65,15 +65,17 @@ type attendCase struct {
 func (c attendCase) check(t *testing.T, s *Set, q []float32, kh, vh []uint16, k, v []float32) {
 	t.Helper()
 	tile, alone, wide := c.start(t), c.start(t), c.start(t)
+	var runs []Run
 	for at := 0; at < c.n; at += attendRows {
 		n, o := min(attendRows, c.n-at), at*c.stride
-		s.AttendTile(tile.st, tile.acc, q, kh[o:], vh[o:], n, c.stride, c.scale)
-		s.AttendTileF32(wide.st, wide.acc, q, k[o:], v[o:], n, c.stride, c.scale)
+		runs = append(runs, Run{o, n})
 		for i := range c.rows {
 			lo, hi := i*c.dim, (i+1)*c.dim
 			s.AttendBlock(&alone.st[i], alone.acc[lo:hi], q[lo:hi], kh[o:], vh[o:], n, c.stride, c.scale)
 		}
 	}
+	s.AttendTile(tile.st, tile.acc, q, kh, vh, runs, c.stride, c.scale)
+	s.AttendTileF32(wide.st, wide.acc, q, k, v, runs, c.stride, c.scale)
 	name := fmt.Sprintf("%s %+v", s.Name, c)
 	same(t, name+" tile against block", tile.acc, alone.acc)
 	same(t, name+" f16 against f32", tile.acc, wide.acc)
@@ -131,7 +133,7 @@ func TestAttendIgnoresUnusedRows(t *testing.T) {
 		want := attended(q, wide, values, 5, dim, scale)
 		for _, s := range Sets() {
 			st, acc := []SoftmaxState{{Max: float32(math.Inf(-1))}}, make([]float32, dim)
-			s.AttendTile(st, acc, q, k, v, 5, dim, scale)
+			s.AttendTile(st, acc, q, k, v, []Run{{0, 5}}, dim, scale)
 			s.Scale(acc, 1/st[0].Sum)
 			near(t, fmt.Sprintf("%s scale %g", s.Name, scale), acc, want, 1, 2e-3)
 		}

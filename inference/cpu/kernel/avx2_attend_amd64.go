@@ -1,62 +1,74 @@
 package kernel
 
 // The attention kernels take groups of up to four query rows, and head
-// dimensions that are multiples of eight; the grouping changes no bit.
+// dimensions that are multiples of eight; the grouping changes no bit, and neither
+// does how many runs come at once.
 
-// attendMax is how many query rows one assembly call takes.
-const attendMax = 16
+const (
+	// attendMax is how many query rows one assembly call takes.
+	attendMax = 18
+	// attendBlocks is how many runs one assembly call takes.
+	attendBlocks = 4
+)
 
 func avx2AttendBlock(st *SoftmaxState, acc, q []float32, k, v []uint16, n, stride int, scale float32) {
 	if len(q)%8 != 0 {
 		portableAttendBlock(st, acc, q, k, v, n, stride, scale)
 		return
 	}
-	avx2AttendF16x1(&st.Max, &acc[0], &q[0], &k[0], &v[0], 1, n, stride, len(q), scale)
+	run := Run{N: n}
+	avx2AttendF16x1(&st.Max, &acc[0], &q[0], &k[0], &v[0], &run.At, 1, 1, 1, stride, len(q), scale)
 }
 
-func avx2AttendTile(st []SoftmaxState, acc, q []float32, k, v []uint16, n, stride int, scale float32) {
+func avx2AttendTile(st []SoftmaxState, acc, q []float32, k, v []uint16, runs []Run, stride int, scale float32) {
 	dim := len(q) / len(st)
 	if dim%8 != 0 {
-		portableAttendTile(st, acc, q, k, v, n, stride, scale)
+		portableAttendTile(st, acc, q, k, v, runs, stride, scale)
 		return
 	}
-	for i := 0; i < len(st); {
-		width, groups := attendShape(len(st) - i)
-		s, o := &st[i].Max, i*dim
-		switch width {
-		case 1:
-			avx2AttendF16x1(s, &acc[o], &q[o], &k[0], &v[0], groups, n, stride, dim, scale)
-		case 2:
-			avx2AttendF16x2(s, &acc[o], &q[o], &k[0], &v[0], groups, n, stride, dim, scale)
-		case 3:
-			avx2AttendF16x3(s, &acc[o], &q[o], &k[0], &v[0], groups, n, stride, dim, scale)
-		default:
-			avx2AttendF16x4(s, &acc[o], &q[o], &k[0], &v[0], groups, n, stride, dim, scale)
+	for ; len(runs) > 0; runs = runs[min(attendBlocks, len(runs)):] {
+		run, count := &runs[0].At, min(attendBlocks, len(runs))
+		for i := 0; i < len(st); {
+			width, groups := attendShape(len(st) - i)
+			s, o := &st[i].Max, i*dim
+			switch width {
+			case 1:
+				avx2AttendF16x1(s, &acc[o], &q[o], &k[0], &v[0], run, groups, count, len(runs), stride, dim, scale)
+			case 2:
+				avx2AttendF16x2(s, &acc[o], &q[o], &k[0], &v[0], run, groups, count, len(runs), stride, dim, scale)
+			case 3:
+				avx2AttendF16x3(s, &acc[o], &q[o], &k[0], &v[0], run, groups, count, len(runs), stride, dim, scale)
+			default:
+				avx2AttendF16x4(s, &acc[o], &q[o], &k[0], &v[0], run, groups, count, len(runs), stride, dim, scale)
+			}
+			i += width * groups
 		}
-		i += width * groups
 	}
 }
 
-func avx2AttendTileF32(st []SoftmaxState, acc, q, k, v []float32, n, stride int, scale float32) {
+func avx2AttendTileF32(st []SoftmaxState, acc, q, k, v []float32, runs []Run, stride int, scale float32) {
 	dim := len(q) / len(st)
 	if dim%8 != 0 {
-		portableAttendTileF32(st, acc, q, k, v, n, stride, scale)
+		portableAttendTileF32(st, acc, q, k, v, runs, stride, scale)
 		return
 	}
-	for i := 0; i < len(st); {
-		width, groups := attendShape(len(st) - i)
-		s, o := &st[i].Max, i*dim
-		switch width {
-		case 1:
-			avx2AttendF32x1(s, &acc[o], &q[o], &k[0], &v[0], groups, n, stride, dim, scale)
-		case 2:
-			avx2AttendF32x2(s, &acc[o], &q[o], &k[0], &v[0], groups, n, stride, dim, scale)
-		case 3:
-			avx2AttendF32x3(s, &acc[o], &q[o], &k[0], &v[0], groups, n, stride, dim, scale)
-		default:
-			avx2AttendF32x4(s, &acc[o], &q[o], &k[0], &v[0], groups, n, stride, dim, scale)
+	for ; len(runs) > 0; runs = runs[min(attendBlocks, len(runs)):] {
+		run, count := &runs[0].At, min(attendBlocks, len(runs))
+		for i := 0; i < len(st); {
+			width, groups := attendShape(len(st) - i)
+			s, o := &st[i].Max, i*dim
+			switch width {
+			case 1:
+				avx2AttendF32x1(s, &acc[o], &q[o], &k[0], &v[0], run, groups, count, len(runs), stride, dim, scale)
+			case 2:
+				avx2AttendF32x2(s, &acc[o], &q[o], &k[0], &v[0], run, groups, count, len(runs), stride, dim, scale)
+			case 3:
+				avx2AttendF32x3(s, &acc[o], &q[o], &k[0], &v[0], run, groups, count, len(runs), stride, dim, scale)
+			default:
+				avx2AttendF32x4(s, &acc[o], &q[o], &k[0], &v[0], run, groups, count, len(runs), stride, dim, scale)
+			}
+			i += width * groups
 		}
-		i += width * groups
 	}
 }
 
@@ -67,7 +79,12 @@ func attendShape(left int) (width, groups int) {
 	if left <= 4 {
 		return left, 1
 	}
-	threes, most := left/3, attendMax/3
-	calls := (threes + most - 1) / most
-	return 3, (threes + calls - 1) / calls
+	return 3, evenly(left/3, attendMax/3)
+}
+
+// evenly is how many of some groups a call takes when it can take most of them, and
+// all calls take about as many.
+func evenly(groups, most int) int {
+	calls := (groups + most - 1) / most
+	return (groups + calls - 1) / calls
 }

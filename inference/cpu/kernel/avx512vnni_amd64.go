@@ -2,11 +2,12 @@ package kernel
 
 // avx512vnni is avx2 with products by VPDPBUSD, which needs AVX-512 VNNI and VL;
 // three rows and more are multiplied on 512-bit registers, with the same packed
-// weights.
+// weights. So is all of attention.
 func avx512vnni() *Set {
 	s := avx2()
 	s.Name = "avx512vnni"
 	s.MatMul = vnniMatMul
+	s.AttendBlock, s.AttendTile, s.AttendTileF32 = avx512AttendBlock, avx512AttendTile, avx512AttendTileF32
 	return s
 }
 

@@ -58,15 +58,17 @@ func rate(b *testing.B, ops, bytes float64) {
 // rows: 3 query rows is a decode step of SmolLM2, 48 a piece of its prefill.
 func BenchmarkAttend(b *testing.B) {
 	const dim, depth, heads = 64, 2048, 3
+	var runs []Run
+	for j := 0; j < depth; j += attendRows {
+		runs = append(runs, Run{j * dim * heads, attendRows})
+	}
 	for _, rows := range []int{1, 3, 48} {
 		r, set := newRand(1), Best()
 		k, v, q := halves(r, depth*dim*heads), halves(r, depth*dim*heads), normals(r, rows*dim)
 		st, acc := make([]SoftmaxState, rows), make([]float32, rows*dim)
 		b.Run(fmt.Sprintf("F16/rows%d", rows), func(b *testing.B) {
 			for b.Loop() {
-				for j := 0; j < depth*dim*heads; j += attendRows * dim * heads {
-					set.AttendTile(st, acc, q, k[j:], v[j:], attendRows, dim*heads, 0.125)
-				}
+				set.AttendTile(st, acc, q, k, v, runs, dim*heads, 0.125)
 			}
 			rate(b, float64(4*rows*dim*depth), float64(4*dim*depth))
 		})
@@ -75,9 +77,7 @@ func BenchmarkAttend(b *testing.B) {
 		portableFromF16(vw, v)
 		b.Run(fmt.Sprintf("F32/rows%d", rows), func(b *testing.B) {
 			for b.Loop() {
-				for j := 0; j < depth*dim*heads; j += attendRows * dim * heads {
-					set.AttendTileF32(st, acc, q, kw[j:], vw[j:], attendRows, dim*heads, 0.125)
-				}
+				set.AttendTileF32(st, acc, q, kw, vw, runs, dim*heads, 0.125)
 			}
 			rate(b, float64(4*rows*dim*depth), float64(8*dim*depth))
 		})

@@ -59,13 +59,15 @@ type Set struct {
 	// recurrence, arXiv 2205.14135). k and v point at the first row of the head
 	// in the block; rows are stride elements apart; len(q) is the head dimension.
 	AttendBlock func(st *SoftmaxState, acc, q []float32, k, v []uint16, n, stride int, scale float32)
-	// AttendTile is AttendBlock for len(st) query rows that see the same n
-	// cached rows: grouped heads of one position, or of several positions. The
-	// rows of q and acc lie one after the other (head dimension = len(q)/len(st)).
-	// Every row gets the bits that AttendBlock would give it alone.
-	AttendTile func(st []SoftmaxState, acc, q []float32, k, v []uint16, n, stride int, scale float32)
+	// AttendTile is AttendBlock for len(st) query rows that see the same cached
+	// rows: grouped heads of one position, or of several positions. The rows of q
+	// and acc lie one after the other (head dimension = len(q)/len(st)). It takes one
+	// run after another, and fetches those to come into the cache where stride is the
+	// head dimension. Every row gets the bits that AttendBlock would give it alone,
+	// run by run.
+	AttendTile func(st []SoftmaxState, acc, q []float32, k, v []uint16, runs []Run, stride int, scale float32)
 	// AttendTileF32 is AttendTile over float32 keys and values.
-	AttendTileF32 func(st []SoftmaxState, acc, q, k, v []float32, n, stride int, scale float32)
+	AttendTileF32 func(st []SoftmaxState, acc, q, k, v []float32, runs []Run, stride int, scale float32)
 
 	// RMSNorm is dst = x / sqrt(mean(x²)+eps) · w. dst may be x.
 	RMSNorm func(dst, x, w []float32, eps float32)
@@ -104,3 +106,7 @@ const PackRows = 8
 // Start with Max = -Inf, Sum = 0 and a zeroed accumulator; the result is
 // acc / Sum.
 type SoftmaxState struct{ Max, Sum float32 }
+
+// Run is N (1 to 16) cached rows one after another, of which the first begins at
+// element At of the keys, and of the values.
+type Run struct{ At, N int }

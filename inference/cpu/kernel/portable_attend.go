@@ -36,25 +36,29 @@ func (st *SoftmaxState) update(s []float32) float32 {
 	return shrink
 }
 
-func portableAttendTile(st []SoftmaxState, acc, q []float32, k, v []uint16, n, stride int, scale float32) {
+func portableAttendTile(st []SoftmaxState, acc, q []float32, k, v []uint16, runs []Run, stride int, scale float32) {
 	dim := len(q) / len(st)
-	for i := range st {
-		lo, hi := i*dim, (i+1)*dim
-		portableAttendBlock(&st[i], acc[lo:hi], q[lo:hi], k, v, n, stride, scale)
+	for _, run := range runs {
+		for i := range st {
+			lo, hi := i*dim, (i+1)*dim
+			portableAttendBlock(&st[i], acc[lo:hi], q[lo:hi], k[run.At:], v[run.At:], run.N, stride, scale)
+		}
 	}
 }
 
-func portableAttendTileF32(st []SoftmaxState, acc, q, k, v []float32, n, stride int, scale float32) {
+func portableAttendTileF32(st []SoftmaxState, acc, q, k, v []float32, runs []Run, stride int, scale float32) {
 	dim := len(q) / len(st)
 	var s [attendRows]float32
-	for i := range st {
-		qi, ai := q[i*dim:(i+1)*dim], acc[i*dim:(i+1)*dim]
-		for j := range n {
-			s[j] = scale * portableDot(qi, k[j*stride:])
-		}
-		portableScale(ai, st[i].update(s[:n]))
-		for j, p := range s[:n] {
-			portableAxpy(ai, p, v[j*stride:])
+	for _, run := range runs {
+		for i := range st {
+			qi, ai := q[i*dim:(i+1)*dim], acc[i*dim:(i+1)*dim]
+			for j := range run.N {
+				s[j] = scale * portableDot(qi, k[run.At+j*stride:])
+			}
+			portableScale(ai, st[i].update(s[:run.N]))
+			for j, p := range s[:run.N] {
+				portableAxpy(ai, p, v[run.At+j*stride:])
+			}
 		}
 	}
 }

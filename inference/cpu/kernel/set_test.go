@@ -35,7 +35,7 @@ func TestNoAllocation(t *testing.T) {
 	k, v := halves(r, 16*n), halves(r, 16*n)
 	a, q, f := quantised(r, 5, n), randomMatrix(t, r, Q4_1, 24, n), randomMatrix(t, r, F16, 24, n)
 	out, wide, rows := make([]float32, 5*24), normals(r, 5*n), make([]float32, 5*n)
-	st := make([]SoftmaxState, 5)
+	st, runs := make([]SoftmaxState, 5), []Run{{0, 16}}
 	for i := range st {
 		st[i].Max = float32(math.Inf(-1))
 	}
@@ -44,7 +44,7 @@ func TestNoAllocation(t *testing.T) {
 			s.Quantize(a, 0, x)
 			s.MatMul(out, 24, a, 0, 5, q, 0, 24)
 			s.MatMulF32(out, 24, wide, n, 0, 5, f, 0, 24)
-			s.AttendTile(st, rows, wide, k, v, 16, n, 0.1)
+			s.AttendTile(st, rows, wide, k, v, runs, n, 0.1)
 			s.RMSNorm(y, x, z, 1e-5)
 			s.RopePairs(x, y, z)
 			s.SiLUMul(y, x, z)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -8,64 +10,89 @@ import (
 	"ragd/inference/cpu/kernel/asm/emit"
 )
 
-// gather is acc = acc·shrink + Σ weight·v, rows in order.
+// gather is acc = acc·shrink + Σ weight·v for one run after another, rows in order,
+// for as many dimensions at once as fit, and then for fewer.
 func (t *tile) gather() {
-	acc, groups := emit.Ptr("acc"), emit.Ptr("groups")
-	scores, shrink := local(t.scores), local(t.shrink)
+	acc, groups := emit.Ptr("acc"), slot(emit.Ptr("groups"))
+	scores, shrink := slot(t.local(scores)), slot(t.local(shrink))
 	Label("gather")
-	v, n := emit.Ptr("v"), GP64()
-	MOVQ(t.dim, n)
-	g := group{emit.NewRows(acc, t.qrow, t.queries), v, scores, shrink}
-	SUBQ(Imm(uint64(8*t.wide)), n)
-	JL(LabelRef("valuesDone"))
-	Label("values")
-	t.values("valuesRow", g, t.wide)
-	SUBQ(Imm(uint64(8*t.wide)), n)
-	JGE(LabelRef("values"))
-	Label("valuesDone")
-	ADDQ(Imm(uint64(8*t.wide)), n)
-	JZ(LabelRef("gathered"))
-	Label("value")
-	t.values("valueRow", g, 1)
-	SUBQ(Imm(8), n)
-	JNZ(LabelRef("value"))
-	Label("gathered")
+	n, offset := slot(emit.Ptr("dim")), GP64()
+	XORQ(offset, offset)
+	for wide := t.wide; wide > 0; wide /= 2 {
+		loop, done := fmt.Sprintf("values%d", wide), fmt.Sprintf("values%dDone", wide)
+		dims := wide * int(t.width)
+		SUBQ(Imm(uint64(dims)), n)
+		JL(LabelRef(done))
+		Label(loop)
+		t.values(loop, acc, offset, scores, shrink, wide)
+		ADDQ(U32(uint32(4*dims)), acc)
+		ADDQ(U32(uint32(dims<<t.src.shift)), offset)
+		SUBQ(Imm(uint64(dims)), n)
+		JGE(LabelRef(loop))
+		Label(done)
+		ADDQ(Imm(uint64(dims)), n)
+	}
 	for range t.queries - 1 { // acc stands at the end of its first row
 		ADDQ(t.qrow, acc)
 	}
 	ADDQ(U32(uint32(t.queries*scoreRow)), scores)
-	ADDQ(Imm(uint64(4*t.queries)), shrink)
+	ADDQ(Imm(uint64(factorRow*t.queries)), shrink)
 	DECQ(groups)
 	JNZ(LabelRef("gather"))
 }
 
-// group is where gather stands: accumulator rows, values, weights and factors.
-type group struct {
-	acc               emit.Rows
-	v, scores, shrink reg.GPVirtual
-}
-
-// values does wide vectors of the dimension and moves acc and v behind them.
-func (t *tile) values(label string, g group, wide int) {
-	sums := emit.YMMs(t.queries * wide)
+// values does wide vectors of the dimension, offset bytes into every row of values.
+func (t *tile) values(label string, first, offset reg.GPVirtual, scores, shrink Mem, wide int) {
+	acc := t.group(first)
+	sums := t.width.News(t.queries * wide)
 	for i := range t.queries {
-		f := YMM()
-		VBROADCASTSS(emit.At(g.shrink).Offset(4*i), f)
 		for c := range wide {
-			VMULPS(g.acc.At(i, 32*c), f, sums[i*wide+c])
+			VMOVUPS(acc.at(i, t.width.Bytes()*c), sums[i*wide+c])
 		}
 	}
-	row, weights, n := GP64(), GP64(), emit.Ptr("n")
-	MOVQ(g.v, row)
-	MOVQ(g.scores, weights)
-	Label(label)
-	p := emit.YMMs(t.queries)
+	run, count := emit.Ptr("runs"), slot(emit.Ptr("count"))
+	weights, factors := slot(loaded(scores)), slot(loaded(shrink))
+	Label(label + "Run")
+	t.shrink(loaded(factors), sums)
+	t.rows(label, run, offset, loaded(weights), sums)
+	ADDQ(Imm(runBytes), run)
+	ADDQ(Imm(scoreBlock), weights)
+	ADDQ(Imm(4), factors)
+	DECQ(count)
+	JNZ(LabelRef(label + "Run"))
+	for i := range t.queries {
+		for c := range wide {
+			VMOVUPS(sums[i*wide+c], acc.at(i, t.width.Bytes()*c))
+		}
+	}
+}
+
+// shrink multiplies the sums of each query by its factor.
+func (t *tile) shrink(factors reg.GPVirtual, sums []reg.VecVirtual) {
+	wide := len(sums) / t.queries
+	for i := range t.queries {
+		f := t.width.New()
+		VBROADCASTSS(emit.At(factors).Offset(factorRow*i), f)
+		for _, s := range sums[i*wide : (i+1)*wide] {
+			VMULPS(s, f, s)
+		}
+	}
+}
+
+// rows adds the rows of a run.
+func (t *tile) rows(label string, run, offset, weights reg.GPVirtual, sums []reg.VecVirtual) {
+	wide := len(sums) / t.queries
+	row, n, ahead := t.at("v", emit.At(run)), loaded(emit.At(run).Offset(8)), t.ahead(run, offset)
+	ADDQ(offset, row)
+	Label(label + "Row")
+	p := t.width.News(t.queries)
 	for i := range p {
 		VBROADCASTSS(Mem{Base: weights, Disp: scoreRow * i}, p[i])
 	}
+	fetch(ahead, wide*t.vec())
 	for c := range wide {
-		x := YMM()
-		t.src.load(Mem{Base: row, Disp: t.src.vec() * c}, x)
+		x := t.width.New()
+		t.src.load(Mem{Base: row, Disp: t.vec() * c}, x)
 		for i := range p {
 			VFMADD231PS(p[i], x, sums[i*wide+c])
 		}
@@ -73,12 +100,23 @@ func (t *tile) values(label string, g group, wide int) {
 	ADDQ(Imm(4), weights)
 	ADDQ(t.row, row)
 	DECQ(n)
-	JNZ(LabelRef(label))
-	for i := range t.queries {
-		for c := range wide {
-			VMOVUPS(sums[i*wide+c], g.acc.At(i, 32*c))
-		}
-	}
-	ADDQ(U32(uint32(32*wide)), g.acc.Base)
-	ADDQ(U32(uint32(t.src.vec()*wide)), g.v)
+	JNZ(LabelRef(label + "Row"))
+}
+
+// ahead is where to fetch keys of the run that is blocks behind, the part for the
+// values at an offset; from the last run on there are none, and it is the same again.
+func (t *tile) ahead(run, offset reg.GPVirtual) reg.GPVirtual {
+	far, end, last := GP64(), emit.Ptr("left"), GP64()
+	LEAQ(Mem{Base: run, Disp: blocks * runBytes}, far)
+	SHLQ(Imm(4), end)
+	ADDQ(emit.Arg("runs"), end)
+	MOVQ(run, last)
+	CMPQ(far, end)
+	CMOVQCC(last, far)
+	p := t.at("k", emit.At(far))
+	part := GP64()
+	MOVQ(offset, part)
+	SHLQ(Imm(4), part) // × blockRows
+	ADDQ(part, p)
+	return p
 }

@@ -1,7 +1,10 @@
-// Command attend generates the AVX2 attention step of the kernel package.
+// Command attend generates the attention step of the kernel package: -isa avx2 on
+// vectors of eight floats, -isa avx512 on sixteen.
 package main
 
 import (
+	"flag"
+
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -10,18 +13,23 @@ import (
 )
 
 func main() {
+	isa := flag.String("isa", "avx2", "instruction set: avx2 or avx512")
+	flag.Parse()
 	ConstraintExpr("amd64")
-	e := &emitter{exp: emit.NewExp(), minusInf: emit.Fill32("minusInf", 0xff800000), iota: GLOBL("iota", 8|16)}
-	for i := range attendRows {
+	e := &emitter{isa: *isa, width: emit.Eight}
+	if e.isa == "avx512" {
+		e.width = emit.Sixteen
+	}
+	e.exp, e.minusInf = emit.NewExp(e.width), e.width.Fill32("minusInf", 0xff800000)
+	e.iota = GLOBL("iota", 8|16) // RODATA|NOPTR
+	for i := range blockRows {
 		DATA(4*i, U32(uint32(i)))
 	}
 	for _, src := range []source{
 		{"F16", "uint16", 1, func(m Mem, v reg.VecVirtual) { VCVTPH2PS(m, v) }},
 		{"F32", "float32", 2, func(m Mem, v reg.VecVirtual) { VMOVUPS(m, v) }},
 	} {
-		// Queries at once, and how many keys (then vectors of values) beside
-		// them keep 8 to 12 independent sums in registers.
-		for _, shape := range [][2]int{{1, 8}, {2, 4}, {3, 4}, {4, 2}} {
+		for _, shape := range shapes[e.width] {
 			t := &tile{emitter: e, src: src, queries: shape[0], wide: shape[1]}
 			t.generate()
 		}
@@ -29,14 +37,30 @@ func main() {
 	Generate()
 }
 
-// attendRows is the constant of that name in the kernel package.
-const attendRows = 16
+// shapes are queries at once, and how many keys (then vectors of values) beside
+// them: 8 to 12 independent sums in 16 registers, 8 to 24 in 32.
+var shapes = map[emit.Width][][2]int{
+	emit.Eight:   {{1, 8}, {2, 4}, {3, 4}, {4, 2}},
+	emit.Sixteen: {{1, 8}, {2, 8}, {3, 8}, {4, 4}, {6, 4}},
+}
 
-// emitter holds the constants of the file.
+// The constants of the kernel package.
+const (
+	blockRows = 16 // attendRows
+	blocks    = 4  // attendBlocks
+	maxRows   = 18 // attendMax
+)
+
+// emitter holds what is common to the kernels of a file.
 type emitter struct {
+	isa            string
+	width          emit.Width
 	exp            *emit.Exp
 	minusInf, iota Mem
 }
+
+// vectors is the number of vectors that hold a block's scores.
+func (e *emitter) vectors() int { return blockRows / int(e.width) }
 
 // source is a type of cached keys and values; an element has 1<<shift bytes.
 type source struct {
@@ -44,5 +68,3 @@ type source struct {
 	shift        int
 	load         func(Mem, reg.VecVirtual)
 }
-
-func (s *source) vec() int { return 8 << s.shift }

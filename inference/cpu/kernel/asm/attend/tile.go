@@ -10,37 +10,53 @@ import (
 	"ragd/inference/cpu/kernel/asm/emit"
 )
 
-// maxRows is the constant attendMax of the kernel package.
-const maxRows = 16
-
-// tile emits one step for groups of query rows over the n rows of a block. All
-// scores come before all softmaxes, and those before all sums: the long chains
-// of the softmax then overlap with each other and with the products around them.
+// tile emits one step for groups of query rows over some blocks. All scores come
+// before all softmaxes, and those before all sums: the long chains of the softmax
+// then overlap with each other and with the products around them. Maxima, sums and
+// factors are those of block after block, so that it is no matter how many come at
+// once.
+//
+// While keys are multiplied, the values of the block are fetched into the cache,
+// and while values are added up, the keys of the block that has its place in the
+// next step: a block is too short a run of memory for the processor to do that.
 type tile struct {
 	*emitter
 	src     source
 	queries int // rows of a group
-	wide    int
+	wide    int // keys, and vectors of values, at once
 
-	scores Mem           // maxRows × attendRows floats: scores, then weights
-	shrink Mem           // maxRows factors for what was accumulated before
-	row    reg.GPVirtual // bytes from a key to the next
-	dim    reg.GPVirtual // head dimension
-	qrow   reg.GPVirtual // bytes from a query to the next
+	base Mem           // a slot with the address of the scratch, see below
+	row  reg.GPVirtual // bytes from a key to the next
+	qrow reg.GPVirtual // bytes from a query to the next
 }
 
-// scoreRow is the bytes of the scores of one query.
-const scoreRow = 4 * attendRows
+// The scratch of a call, in bytes from its base, which begins a cache line.
+const (
+	scores  = 0                         // maxRows × blocks × blockRows floats: scores, then weights
+	tops    = scores + maxRows*scoreRow // maxRows × blocks maxima
+	shrink  = tops + maxRows*factorRow  // factors for what was accumulated before
+	scratch = shrink + maxRows*factorRow + 64
+)
+
+// Bytes from one to the next.
+const (
+	scoreBlock = 4 * blockRows // blocks of scores of a query
+	scoreRow   = blocks * scoreBlock
+	factorRow  = 4 * blocks
+	runBytes   = 16 // Runs
+)
 
 func (t *tile) generate() {
-	emit.Begin(fmt.Sprintf("avx2Attend%sx%d", t.src.name, t.queries),
-		fmt.Sprintf("func(st, acc, q *float32, k, v *%s, groups, n, stride, dim int, scale float32)", t.src.goType),
-		fmt.Sprintf("takes groups of %d query rows, %d rows at most, one block further.", t.queries, maxRows))
-	t.scores = AllocLocal(maxRows * scoreRow)
-	t.shrink = AllocLocal(4 * maxRows)
-	t.row, t.dim, t.qrow = emit.Ptr("stride"), emit.Ptr("dim"), GP64()
+	emit.Begin(fmt.Sprintf("%sAttend%sx%d", t.isa, t.src.name, t.queries),
+		fmt.Sprintf("func(st, acc, q *float32, k, v *%s, runs *int, groups, count, left, stride, dim int, scale float32)", t.src.goType),
+		fmt.Sprintf("takes groups of %d query rows, %d rows at most, count runs further (%d at most), of left.", t.queries, maxRows, blocks))
+	base := GP64()
+	LEAQ(AllocLocal(scratch+64), base)
+	ADDQ(Imm(63), base)
+	ANDQ(I8(-64), base)
+	t.base = slot(base)
+	t.row, t.qrow = emit.Ptr("stride"), emit.Ptr("dim")
 	SHLQ(Imm(uint64(t.src.shift)), t.row)
-	MOVQ(t.dim, t.qrow)
 	SHLQ(Imm(2), t.qrow)
 
 	t.multiply()
@@ -49,91 +65,76 @@ func (t *tile) generate() {
 	emit.End()
 }
 
-// local is a register with the address of a stack slot.
-func local(m Mem) reg.GPVirtual {
-	r := GP64()
-	LEAQ(m, r)
+// local is a register with the address of a part of the scratch.
+func (t *tile) local(part int) reg.GPVirtual {
+	r := loaded(t.base)
+	if part > 0 {
+		ADDQ(U32(uint32(part)), r)
+	}
 	return r
 }
 
-// multiply fills scores with q·k: wide keys at a time, then one by one. Every
-// product is eight partial sums over the dimension, folded in the same order.
-func (t *tile) multiply() {
-	q, scores, groups := emit.Ptr("q"), local(t.scores), emit.Ptr("groups")
-	Label("multiply")
-	k, n, out := emit.Ptr("k"), emit.Ptr("n"), GP64()
-	MOVQ(scores, out)
-	SUBQ(Imm(uint64(t.wide)), n)
-	JL(LabelRef("keysDone"))
-	Label("keys")
-	t.keys("keysDim", q, k, out, t.wide)
-	SUBQ(Imm(uint64(t.wide)), n)
-	JGE(LabelRef("keys"))
-	Label("keysDone")
-	ADDQ(Imm(uint64(t.wide)), n)
-	JZ(LabelRef("multiplied"))
-	Label("key")
-	t.keys("keyDim", q, k, out, 1)
-	DECQ(n)
-	JNZ(LabelRef("key"))
-	Label("multiplied")
-	for range t.queries {
-		ADDQ(t.qrow, q)
-	}
-	ADDQ(U32(uint32(t.queries*scoreRow)), scores)
-	DECQ(groups)
-	JNZ(LabelRef("multiply"))
+// slot puts a value into a stack slot of its own: there are too few registers for
+// what only outer loops change.
+func slot(r reg.GPVirtual) Mem {
+	m := AllocLocal(8)
+	MOVQ(r, m)
+	return m
 }
 
-// keys multiplies a group of queries, from first on, by wide keys and moves k and
-// out behind them.
-func (t *tile) keys(label string, first, k, out reg.GPVirtual, wide int) {
-	q, n := GP64(), GP64()
-	MOVQ(first, q)
-	MOVQ(t.dim, n)
-	queries := emit.NewRows(q, t.qrow, t.queries)
-	groups := t.keyRows(k, wide)
-	sums := emit.YMMs(t.queries * wide)
-	emit.Zero(sums...)
+// loaded is a register with what a slot holds.
+func loaded(m Mem) reg.GPVirtual {
+	r := GP64()
+	MOVQ(m, r)
+	return r
+}
 
-	Label(label)
-	qv := emit.YMMs(t.queries)
-	for i := range qv {
-		VMOVUPS(queries.At(i, 0), qv[i])
+// at is where the run begins whose description lies at run, in the keys or values.
+func (t *tile) at(arg string, run Mem) reg.GPVirtual {
+	p := loaded(run)
+	SHLQ(Imm(uint64(t.src.shift)), p)
+	ADDQ(emit.Arg(arg), p)
+	return p
+}
+
+// fetch brings some bytes at p into the cache and moves it behind them.
+func fetch(p reg.GPVirtual, bytes int) {
+	for at := 0; at < bytes; at += 64 {
+		PREFETCHT0(Mem{Base: p, Disp: at})
 	}
-	for j := range wide {
-		kv := YMM()
-		t.src.load(groups[j/4].At(j%4, 0), kv)
-		for i := range qv {
-			VFMADD231PS(qv[i], kv, sums[i*wide+j])
+	ADDQ(U32(uint32(bytes)), p)
+}
+
+// group addresses the rows of a group, three to a base.
+type group struct {
+	base []reg.GPVirtual
+	step reg.GPVirtual
+}
+
+// group makes the addresses of the group's rows from a register that is left alone.
+func (t *tile) group(first reg.GPVirtual) group {
+	g := group{step: t.qrow}
+	for i := range (t.queries + 2) / 3 {
+		next := GP64()
+		MOVQ(first, next)
+		for range 3 * i {
+			ADDQ(t.qrow, next)
 		}
+		g.base = append(g.base, next)
 	}
-	ADDQ(Imm(32), q)
-	for _, g := range groups {
-		ADDQ(Imm(uint64(t.src.vec())), g.Base)
-	}
-	SUBQ(Imm(8), n)
-	JNZ(LabelRef(label))
-
-	for i := range t.queries {
-		store(sums[i*wide:(i+1)*wide], Mem{Base: out, Disp: scoreRow * i})
-	}
-	ADDQ(Imm(uint64(4*wide)), out)
-	for range wide {
-		ADDQ(t.row, k)
-	}
+	return g
 }
 
-// keyRows addresses wide rows from k on, in groups of four with own pointers.
-func (t *tile) keyRows(k reg.GPVirtual, wide int) []emit.Rows {
-	base := GP64()
-	MOVQ(k, base)
-	groups := []emit.Rows{emit.NewRows(base, t.row, min(wide, 4))}
-	if wide > 4 {
-		next := groups[0]
-		next.Base = GP64()
-		LEAQ(Mem{Base: base, Index: t.row, Scale: 4}, next.Base)
-		groups = append(groups, next)
+func (g group) at(i, disp int) Mem {
+	m := Mem{Base: g.base[i/3], Disp: disp}
+	if i%3 > 0 {
+		m.Index, m.Scale = g.step, uint8(i%3)
 	}
-	return groups
+	return m
+}
+
+func (g group) move(bytes int) {
+	for _, b := range g.base {
+		ADDQ(U32(uint32(bytes)), b)
+	}
 }

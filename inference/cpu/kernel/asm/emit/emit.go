@@ -30,6 +30,48 @@ func Ptr(name string) reg.GPVirtual {
 	return r
 }
 
+// Width is the number of floats in a vector register.
+type Width int
+
+// The widths there are: YMM and ZMM registers.
+const (
+	Eight   Width = 8
+	Sixteen Width = 16
+)
+
+// New is a register of the width.
+func (w Width) New() reg.VecVirtual {
+	if w == Sixteen {
+		return ZMM()
+	}
+	return YMM()
+}
+
+// News is n registers of the width.
+func (w Width) News(n int) []reg.VecVirtual {
+	v := make([]reg.VecVirtual, n)
+	for i := range v {
+		v[i] = w.New()
+	}
+	return v
+}
+
+// Bytes is the size of a register.
+func (w Width) Bytes() int { return 4 * int(w) }
+
+// Fill32 is a constant vector of equal words.
+func (w Width) Fill32(name string, v uint32) Mem {
+	m := GLOBL(name, 8|16) // RODATA|NOPTR
+	for i := range int(w) {
+		DATA(4*i, U32(v))
+	}
+	return m
+}
+
+// FillF32 is a constant vector of equal floats, written as their bits: avo would
+// print a whole number as an integer.
+func (w Width) FillF32(name string, v float32) Mem { return w.Fill32(name, math.Float32bits(v)) }
+
 // YMMs is n vector registers.
 func YMMs(n int) []reg.VecVirtual {
 	v := make([]reg.VecVirtual, n)
@@ -75,17 +117,10 @@ func (r Rows) At(i, disp int) Mem {
 }
 
 // Fill32 is a 32-byte constant of eight equal words.
-func Fill32(name string, v uint32) Mem {
-	m := GLOBL(name, 8|16) // RODATA|NOPTR
-	for i := range 8 {
-		DATA(4*i, U32(v))
-	}
-	return m
-}
+func Fill32(name string, v uint32) Mem { return Eight.Fill32(name, v) }
 
-// FillF32 is a 32-byte constant of eight equal floats, written as their bits:
-// avo would print a whole number as an integer.
-func FillF32(name string, v float32) Mem { return Fill32(name, math.Float32bits(v)) }
+// FillF32 is a 32-byte constant of eight equal floats.
+func FillF32(name string, v float32) Mem { return Eight.FillF32(name, v) }
 
 // Base loads the address of a slice argument's first element.
 func Base(name string) reg.GPVirtual {

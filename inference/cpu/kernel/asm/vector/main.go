@@ -19,7 +19,7 @@ type emitter struct {
 
 func main() {
 	ConstraintExpr("amd64")
-	e := &emitter{exp: emit.NewExp(), loop: emit.NewLoop(), abs: emit.Fill32("magnitude", 0x7fffffff), order: newOrder()}
+	e := &emitter{exp: emit.NewExp(emit.Eight), loop: emit.NewLoop(), abs: emit.Fill32("magnitude", 0x7fffffff), order: newOrder()}
 	e.basic()
 	e.halves()
 	e.norms()
