@@ -55,9 +55,15 @@ func (b *Backend) attend(dst, q *tensor, a model.Attention) {
 }
 
 // do finds the item's span, tile and section. The last tiles of a causal span see
-// the most keys, so they go first.
+// the most keys, so they go first. Sections go head by head: keys that follow those a
+// thread had before are fetched sooner.
 func (t *attentionTask) do(worker, item int) {
-	item = t.items - 1 - item
+	if heads := t.a.KVHeads; t.split {
+		of := t.items / heads
+		item = item%of*heads + item/of
+	} else {
+		item = t.items - 1 - item
+	}
 	w, slot := &t.b.workers[worker], item
 	for i := range t.b.step.spans {
 		s := &t.b.step.spans[i]

@@ -18,10 +18,14 @@ type partial struct {
 	states []kernel.SoftmaxState
 }
 
+// stateLine is how many states fill a cache line. A thread writes the states of its section
+// at every block, and those of the next section may be another thread's.
+const stateLine = 8
+
 // reset clears room for rows positions of group heads.
 func (p *partial) reset(rows, group, dim int) {
 	p.acc = grow(p.acc, rows*group*dim)
-	p.states = grow(p.states, rows*group)
+	p.states = grow(p.states, ceil(rows*group, stateLine)*stateLine)[:rows*group]
 	clear(p.acc)
 	for i := range p.states {
 		p.states[i] = kernel.SoftmaxState{Max: float32(math.Inf(-1))}

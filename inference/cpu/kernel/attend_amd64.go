@@ -4,6 +4,11 @@
 
 package kernel
 
+// avx2FetchF16 brings count runs of 16 keys into the cache.
+//
+//go:noescape
+func avx2FetchF16(k *uint16, runs *int, count int, dim int)
+
 // avx2AttendF16x1 takes groups of 1 query rows, 18 rows at most, count runs further (4 at most), of left.
 //
 //go:noescape
@@ -23,6 +28,11 @@ func avx2AttendF16x3(st *float32, acc *float32, q *float32, k *uint16, v *uint16
 //
 //go:noescape
 func avx2AttendF16x4(st *float32, acc *float32, q *float32, k *uint16, v *uint16, runs *int, groups int, count int, left int, stride int, dim int, scale float32)
+
+// avx2FetchF32 brings count runs of 16 keys into the cache.
+//
+//go:noescape
+func avx2FetchF32(k *float32, runs *int, count int, dim int)
 
 // avx2AttendF32x1 takes groups of 1 query rows, 18 rows at most, count runs further (4 at most), of left.
 //

@@ -172,6 +172,32 @@ DATA iota<>+56(SB)/4, $0x0000000e
 DATA iota<>+60(SB)/4, $0x0000000f
 GLOBL iota<>(SB), RODATA|NOPTR, $64
 
+// func avx2FetchF16(k *uint16, runs *int, count int, dim int)
+// Requires: AVX, MMX+
+TEXT ·avx2FetchF16(SB), $0-32
+	MOVQ runs+8(FP), AX
+	MOVQ count+16(FP), CX
+
+run:
+	MOVQ (AX), BX
+	SHLQ $0x01, BX
+	ADDQ k+0(FP), BX
+	MOVQ dim+24(FP), DX
+
+fetch:
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 128(BX)
+	PREFETCHT0 192(BX)
+	ADDQ       $0x00000100, BX
+	SUBQ       $0x08, DX
+	JNZ        fetch
+	ADDQ       $0x10, AX
+	DECQ       CX
+	JNZ        run
+	VZEROUPPER
+	RET
+
 // func avx2AttendF16x1(st *float32, acc *float32, q *float32, k *uint16, v *uint16, runs *int, groups int, count int, left int, stride int, dim int, scale float32)
 // Requires: AVX, AVX2, CMOV, F16C, FMA3, MMX+
 TEXT ·avx2AttendF16x1(SB), $5504-92
@@ -2626,6 +2652,36 @@ values1Done:
 	ADDQ $0x40, 5392(SP)
 	DECQ 5376(SP)
 	JNZ  gather
+	VZEROUPPER
+	RET
+
+// func avx2FetchF32(k *float32, runs *int, count int, dim int)
+// Requires: AVX, MMX+
+TEXT ·avx2FetchF32(SB), $0-32
+	MOVQ runs+8(FP), AX
+	MOVQ count+16(FP), CX
+
+run:
+	MOVQ (AX), BX
+	SHLQ $0x02, BX
+	ADDQ k+0(FP), BX
+	MOVQ dim+24(FP), DX
+
+fetch:
+	PREFETCHT0 (BX)
+	PREFETCHT0 64(BX)
+	PREFETCHT0 128(BX)
+	PREFETCHT0 192(BX)
+	PREFETCHT0 256(BX)
+	PREFETCHT0 320(BX)
+	PREFETCHT0 384(BX)
+	PREFETCHT0 448(BX)
+	ADDQ       $0x00000200, BX
+	SUBQ       $0x08, DX
+	JNZ        fetch
+	ADDQ       $0x10, AX
+	DECQ       CX
+	JNZ        run
 	VZEROUPPER
 	RET
 

@@ -26,6 +26,7 @@ func avx2AttendTile(st []SoftmaxState, acc, q []float32, k, v []uint16, runs []R
 		portableAttendTile(st, acc, q, k, v, runs, stride, scale)
 		return
 	}
+	fetchF16(k, runs, dim)
 	for ; len(runs) > 0; runs = runs[min(attendBlocks, len(runs)):] {
 		run, count := &runs[0].At, min(attendBlocks, len(runs))
 		for i := 0; i < len(st); {
@@ -52,6 +53,7 @@ func avx2AttendTileF32(st []SoftmaxState, acc, q, k, v []float32, runs []Run, st
 		portableAttendTileF32(st, acc, q, k, v, runs, stride, scale)
 		return
 	}
+	fetchF32(k, runs, dim)
 	for ; len(runs) > 0; runs = runs[min(attendBlocks, len(runs)):] {
 		run, count := &runs[0].At, min(attendBlocks, len(runs))
 		for i := 0; i < len(st); {
@@ -87,4 +89,19 @@ func attendShape(left int) (width, groups int) {
 func evenly(groups, most int) int {
 	calls := (groups + most - 1) / most
 	return (groups + calls - 1) / calls
+}
+
+// fetchF16 fetches the keys of the first call, unless there is so little to do that it
+// is not worth it.
+func fetchF16(k []uint16, runs []Run, dim int) {
+	if len(runs) > 1 {
+		avx2FetchF16(&k[0], &runs[0].At, min(attendBlocks, len(runs)), dim)
+	}
+}
+
+// fetchF32 is fetchF16 for float32 keys.
+func fetchF32(k []float32, runs []Run, dim int) {
+	if len(runs) > 1 {
+		avx2FetchF32(&k[0], &runs[0].At, min(attendBlocks, len(runs)), dim)
+	}
 }

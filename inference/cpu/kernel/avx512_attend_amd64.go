@@ -18,6 +18,7 @@ func avx512AttendTile(st []SoftmaxState, acc, q []float32, k, v []uint16, runs [
 		avx2AttendTile(st, acc, q, k, v, runs, stride, scale)
 		return
 	}
+	fetchF16(k, runs, dim)
 	for ; len(runs) > 0; runs = runs[min(attendBlocks, len(runs)):] {
 		run, count := &runs[0].At, min(attendBlocks, len(runs))
 		for i := 0; i < len(st); {
@@ -46,6 +47,7 @@ func avx512AttendTileF32(st []SoftmaxState, acc, q, k, v []float32, runs []Run, 
 		avx2AttendTileF32(st, acc, q, k, v, runs, stride, scale)
 		return
 	}
+	fetchF32(k, runs, dim)
 	for ; len(runs) > 0; runs = runs[min(attendBlocks, len(runs)):] {
 		run, count := &runs[0].At, min(attendBlocks, len(runs))
 		for i := 0; i < len(st); {

@@ -82,7 +82,7 @@ func (t *tile) shrink(factors reg.GPVirtual, sums []reg.VecVirtual) {
 // rows adds the rows of a run.
 func (t *tile) rows(label string, run, offset, weights reg.GPVirtual, sums []reg.VecVirtual) {
 	wide := len(sums) / t.queries
-	row, n, ahead := t.at("v", emit.At(run)), loaded(emit.At(run).Offset(8)), t.ahead(run, offset)
+	row, n, ahead := t.src.at("v", emit.At(run)), loaded(emit.At(run).Offset(8)), t.ahead(run, offset)
 	ADDQ(offset, row)
 	Label(label + "Row")
 	p := t.width.News(t.queries)
@@ -113,7 +113,7 @@ func (t *tile) ahead(run, offset reg.GPVirtual) reg.GPVirtual {
 	MOVQ(run, last)
 	CMPQ(far, end)
 	CMOVQCC(last, far)
-	p := t.at("k", emit.At(far))
+	p := t.src.at("k", emit.At(far))
 	part := GP64()
 	MOVQ(offset, part)
 	SHLQ(Imm(4), part) // × blockRows

@@ -29,6 +29,9 @@ func main() {
 		{"F16", "uint16", 1, func(m Mem, v reg.VecVirtual) { VCVTPH2PS(m, v) }},
 		{"F32", "float32", 2, func(m Mem, v reg.VecVirtual) { VMOVUPS(m, v) }},
 	} {
+		if e.width == emit.Eight {
+			src.fetch()
+		}
 		for _, shape := range shapes[e.width] {
 			t := &tile{emitter: e, src: src, queries: shape[0], wide: shape[1]}
 			t.generate()

@@ -33,7 +33,7 @@ func (t *tile) multiply() {
 // run multiplies a group of queries, the first at a pointer in a slot, by the keys
 // of a run.
 func (t *tile) run(q Mem, run, out reg.GPVirtual) {
-	k, ahead := t.at("k", emit.At(run)), t.at("v", emit.At(run))
+	k, ahead := t.src.at("k", emit.At(run)), t.src.at("v", emit.At(run))
 	n := slot(loaded(emit.At(run).Offset(8)))
 	SUBQ(Imm(uint64(t.wide)), n)
 	JL(LabelRef("keysDone"))

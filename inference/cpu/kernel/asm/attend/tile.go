@@ -89,22 +89,6 @@ func loaded(m Mem) reg.GPVirtual {
 	return r
 }
 
-// at is where the run begins whose description lies at run, in the keys or values.
-func (t *tile) at(arg string, run Mem) reg.GPVirtual {
-	p := loaded(run)
-	SHLQ(Imm(uint64(t.src.shift)), p)
-	ADDQ(emit.Arg(arg), p)
-	return p
-}
-
-// fetch brings some bytes at p into the cache and moves it behind them.
-func fetch(p reg.GPVirtual, bytes int) {
-	for at := 0; at < bytes; at += 64 {
-		PREFETCHT0(Mem{Base: p, Disp: at})
-	}
-	ADDQ(U32(uint32(bytes)), p)
-}
-
 // group addresses the rows of a group, three to a base.
 type group struct {
 	base []reg.GPVirtual
