@@ -11,7 +11,14 @@ import (
 // multiply fills scores with q·k: wide keys at a time, then one by one. Every
 // product is a vector of partial sums over the dimension, folded in the same order.
 func (t *tile) multiply() {
-	q, scores, groups := slot(emit.Ptr("q")), slot(t.local(scores)), slot(emit.Ptr("groups"))
+	n := emit.Ptr("groups")
+	if t.queries == 6 { // three rows have registers for eight keys, which are folded faster
+		three := *t
+		three.queries, three.wide = 3, 8
+		t = &three
+		ADDQ(n, n)
+	}
+	q, scores, groups := slot(emit.Ptr("q")), slot(t.local(scores)), slot(n)
 	Label("multiply")
 	run, count, out := slot(emit.Ptr("runs")), slot(emit.Ptr("count")), slot(loaded(scores))
 	Label("multiplyRun")
