@@ -132,10 +132,17 @@ func (t *attentionTask) section(w *workspace, p *partial, s *span, head, section
 			continue
 		}
 		t.flush(w, p, lo, hi)
+		if ahead := base + fetchTokens; t.kv.k8 != nil && ahead < to {
+			t.kv.fetch(t.b.set, t.offset(s, head, ahead), model.BlockTokens*t.a.HeadDim)
+		}
 		t.block(w, p, s, head, base, lo, hi)
 	}
 	t.flush(w, p, lo, hi)
 }
+
+// fetchTokens is how far ahead of the q8_0 block that is widened another is fetched into
+// the cache: about as long as memory takes to answer.
+const fetchTokens = 2 * model.BlockTokens
 
 // flush attends the rows [lo,hi) to the runs collected.
 func (t *attentionTask) flush(w *workspace, p *partial, lo, hi int) {

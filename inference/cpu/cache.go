@@ -120,6 +120,13 @@ func (m *kv) widen(set *kernel.Set, src *kv, at, from, to int) {
 	set.FromQ8(m.v32[from*dim:to*dim], src.v8[lo:hi], d)
 }
 
+// fetch begins to bring n elements of q8_0 keys, and of values, into the cache.
+func (m *kv) fetch(set *kernel.Set, at, n int) {
+	d, e := at/kernel.BlockCols, (at+n)/kernel.BlockCols
+	set.FetchQ8(m.k8[at:at+n], m.kd[d:e])
+	set.FetchQ8(m.v8[at:at+n], m.vd[d:e])
+}
+
 // appendRows rotates queries and keys and writes keys and values into the cache.
 type appendRows struct {
 	cache    *cache

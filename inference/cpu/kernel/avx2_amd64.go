@@ -14,6 +14,7 @@ func avx2() *Set {
 		FromF16:       avx2Widen,
 		ToQ8:          avx2NarrowQ8,
 		FromQ8:        avx2WidenQ8,
+		FetchQ8:       avx2BringQ8,
 		AttendBlock:   avx2AttendBlock,
 		AttendTile:    avx2AttendTile,
 		AttendTileF32: avx2AttendTileF32,
@@ -93,5 +94,12 @@ func avx2WidenQ8(dst []float32, q []int8, d []uint16) {
 	if n := len(d); n > 0 {
 		_, _ = q[n*BlockCols-1], dst[n*BlockCols-1]
 		avx2FromQ8(&dst[0], &q[0], &d[0], n)
+	}
+}
+
+func avx2BringQ8(q []int8, d []uint16) {
+	if n := len(d); n > 0 {
+		_ = q[n*BlockCols-1]
+		avx2FetchQ8(&q[0], &d[0], n)
 	}
 }

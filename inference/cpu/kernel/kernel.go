@@ -52,6 +52,8 @@ type Set struct {
 	// writes is exact.
 	ToQ8   func(q []int8, d []uint16, x []float32)
 	FromQ8 func(dst []float32, q []int8, d []uint16)
+	// FetchQ8 begins to bring what FromQ8 will read into the cache.
+	FetchQ8 func(q []int8, d []uint16)
 
 	// AttendBlock is the inner step of attention for one query row over n (1 to
 	// 16) cached rows of one block: given scores s = scale·q·k_j it updates the

@@ -16,6 +16,7 @@ func Portable() *Set {
 		FromF16:       portableFromF16,
 		ToQ8:          portableToQ8,
 		FromQ8:        portableFromQ8,
+		FetchQ8:       func([]int8, []uint16) {},
 		AttendBlock:   portableAttendBlock,
 		AttendTile:    portableAttendTile,
 		AttendTileF32: portableAttendTileF32,

@@ -50,6 +50,7 @@ func TestNoAllocation(t *testing.T) {
 			s.SiLUMul(y, x, z)
 			s.ToF16(k[:n], x)
 			s.ToQ8(a.Q[:n], v[:n/BlockCols], x)
+			s.FetchQ8(a.Q[:n], v[:n/BlockCols])
 			s.FromQ8(y, a.Q[:n], v[:n/BlockCols])
 		})
 		if allocs != 0 {

@@ -98,3 +98,8 @@ func avx2ToQ8(q *int8, d *uint16, x *float32, blocks int)
 //
 //go:noescape
 func avx2FromQ8(dst *float32, q *int8, d *uint16, blocks int)
+
+// avx2FetchQ8 brings blocks of 32 values into the cache.
+//
+//go:noescape
+func avx2FetchQ8(q *int8, d *uint16, blocks int)

@@ -1613,3 +1613,20 @@ block:
 	JNZ          block
 	VZEROUPPER
 	RET
+
+// func avx2FetchQ8(q *int8, d *uint16, blocks int)
+// Requires: AVX, MMX+
+TEXT ·avx2FetchQ8(SB), $0-24
+	MOVQ q+0(FP), AX
+	MOVQ d+8(FP), CX
+	MOVQ blocks+16(FP), DX
+
+fetch:
+	PREFETCHT0 (AX)
+	PREFETCHT0 (CX)
+	ADDQ       $0x40, AX
+	ADDQ       $0x04, CX
+	SUBQ       $0x02, DX
+	JG         fetch
+	VZEROUPPER
+	RET

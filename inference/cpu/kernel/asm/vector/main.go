@@ -30,5 +30,6 @@ func main() {
 	e.quantize()
 	e.toQ8()
 	e.fromQ8()
+	e.fetchQ8()
 	Generate()
 }

@@ -79,6 +79,20 @@ func (e *emitter) fromQ8() {
 	emit.End()
 }
 
+// fetchQ8 emits what brings the operands of fromQ8 into the cache.
+func (e *emitter) fetchQ8() {
+	emit.Begin("avx2FetchQ8", "func(q *int8, d *uint16, blocks int)", "brings blocks of 32 values into the cache.")
+	codes, scales, left := emit.Ptr("q"), emit.Ptr("d"), emit.Ptr("blocks")
+	Label("fetch") // two blocks fill a line of codes, and 32 a line of scales
+	PREFETCHT0(emit.At(codes))
+	PREFETCHT0(emit.At(scales))
+	ADDQ(Imm(64), codes)
+	ADDQ(Imm(4), scales)
+	SUBQ(Imm(2), left)
+	JG(LabelRef("fetch"))
+	emit.End()
+}
+
 // away replaces v by the nearest integers, halves away from zero: half is the float
 // just below ½, so that what lies just below a tie does not reach it in the sum.
 func (e *emitter) away(v reg.VecVirtual, half Mem) {
