@@ -72,6 +72,7 @@ generate-cuda: cuda-tools ## rewrite the device code and the driver's trampoline
 	$(CUDATOOLS)/nvrtc.sh $(CUDA) $(CUDADIR)/kernel/kernels.cu $(CUDADIR)/kernel/kernels.ptx -ptx compute_70
 	$(CUDATOOLS)/nvrtc.sh $(CUDA) $(CUDADIR)/kernel/tensor.cu $(CUDADIR)/kernel/tensor.ptx -ptx compute_80
 	$(CUDATOOLS)/nvrtc.sh $(CUDA) $(CUDADIR)/kernel/half.cu $(CUDADIR)/kernel/half.ptx -ptx compute_80
+	$(CUDATOOLS)/nvrtc.sh $(CUDA) $(CUDADIR)/kernel/attend_tensor.cu $(CUDADIR)/kernel/attend_tensor.ptx -ptx compute_80
 	$(CUDATOOLS)/resources.sh $(CUDA) sm_70 sm_80 sm_90 >$(CUDADIR)/kernel/resources.txt
 	$(GO) run ./$(CUDATOOLS)/genshim $(CUDA)/nvidia/cuda_runtime/include >$(CUDADIR)/cudrv/shim_gen.c
 
@@ -82,6 +83,8 @@ check-cuda: cuda-tools # the committed device code is what the sources compile t
 	cmp $(CUDA)/tensor.ptx $(CUDADIR)/kernel/tensor.ptx
 	$(CUDATOOLS)/nvrtc.sh $(CUDA) $(CUDADIR)/kernel/half.cu $(CUDA)/half.ptx -ptx compute_80
 	cmp $(CUDA)/half.ptx $(CUDADIR)/kernel/half.ptx
+	$(CUDATOOLS)/nvrtc.sh $(CUDA) $(CUDADIR)/kernel/attend_tensor.cu $(CUDA)/attend_tensor.ptx -ptx compute_80
+	cmp $(CUDA)/attend_tensor.ptx $(CUDADIR)/kernel/attend_tensor.ptx
 	$(CUDATOOLS)/resources.sh $(CUDA) sm_70 sm_80 sm_90 >$(CUDA)/resources.txt
 	diff $(CUDADIR)/kernel/resources.txt $(CUDA)/resources.txt
 	$(GO) run ./$(CUDATOOLS)/genshim $(CUDA)/nvidia/cuda_runtime/include >$(CUDA)/shim_gen.c

@@ -24,10 +24,13 @@ type attentionCase struct {
 	order                       model.PairOrder
 	norms                       bool
 	cache                       quant.Type
+	tensor                      bool    // on tensor cores
+	size                        float32 // of the queries' values; 0: 1
 }
 
 func (c attentionCase) String() string {
-	return fmt.Sprintf("%s, %d/%d heads of %d, %d turned, window %d, cap %g, order %d, norms %v", c.cache, c.heads, c.kvheads, c.dim, c.turned, c.window, c.softCap, c.order, c.norms)
+	return fmt.Sprintf("%s, %d/%d heads of %d, %d turned, window %d, cap %g, order %d, norms %v, tensor cores %v, size %g",
+		c.cache, c.heads, c.kvheads, c.dim, c.turned, c.window, c.softCap, c.order, c.norms, c.tensor, c.size)
 }
 
 var attentionCases = []attentionCase{
@@ -35,11 +38,14 @@ var attentionCases = []attentionCase{
 	{heads: 4, kvheads: 1, dim: 16, turned: 8, window: 40, order: model.Halves, norms: true, cache: quant.F16},
 	{heads: 2, kvheads: 1, dim: 100, turned: 100, softCap: 2, order: model.Halves, cache: quant.F16},
 	{heads: 6, kvheads: 1, dim: 256, turned: 256, window: 300, cache: quant.F16},
-	{heads: 9, kvheads: 3, dim: 64, turned: 64, cache: quant.Q8_0},
 	{heads: 4, kvheads: 2, dim: 96, turned: 64, window: 40, order: model.Halves, norms: true, cache: quant.Q8_0},
-	{heads: 6, kvheads: 1, dim: 256, turned: 256, softCap: 3, cache: quant.Q8_0},
-	{heads: 9, kvheads: 3, dim: 64, turned: 64, cache: quant.FP8},
 	{heads: 4, kvheads: 2, dim: 96, turned: 64, window: 40, order: model.Halves, cache: quant.FP8},
+	{heads: 9, kvheads: 3, dim: 64, turned: 64, cache: quant.F16, tensor: true},
+	{heads: 2, kvheads: 1, dim: 128, turned: 128, softCap: 2, cache: quant.F16, tensor: true, size: 1 << 20},
+	{heads: 6, kvheads: 1, dim: 256, turned: 256, window: 300, cache: quant.F16, tensor: true},
+	{heads: 9, kvheads: 3, dim: 64, turned: 64, cache: quant.Q8_0, tensor: true},
+	{heads: 2, kvheads: 1, dim: 256, turned: 256, softCap: 3, cache: quant.Q8_0, tensor: true},
+	{heads: 4, kvheads: 2, dim: 128, turned: 64, window: 40, order: model.Halves, cache: quant.FP8, tensor: true},
 }
 
 // sequence is the inputs of one layer for some positions, and what attention over
@@ -54,6 +60,9 @@ const positions = 290 // more than a section
 // rounded as the cache does.
 func (c attentionCase) reference(rng *rand.Rand, freqs []float64, qgain, kgain []float32) sequence {
 	s := sequence{q: random(rng, positions*c.heads*c.dim), k: random(rng, positions*c.kvheads*c.dim), v: random(rng, positions*c.kvheads*c.dim)}
+	for i := range s.q {
+		s.q[i] *= max(c.size, 1)
+	}
 	q, k := slices.Clone(s.q), slices.Clone(s.k)
 	for p := range positions {
 		for h := range c.heads {
@@ -104,7 +113,9 @@ func rounded(typ quant.Type, v []float32) []float32 {
 	return out
 }
 
-func (c attentionCase) scale() float32 { return float32(1 / math.Sqrt(float64(c.dim))) }
+func (c attentionCase) scale() float32 {
+	return float32(1/math.Sqrt(float64(c.dim))) / max(c.size, 1)
+}
 
 func (c attentionCase) attendRow(dst, q, k, v []float32, p, head int) {
 	from := 0
@@ -145,6 +156,9 @@ type layer struct {
 
 func newLayer(t *testing.T, c attentionCase, freqs []float64, qgain, kgain []float32) *layer {
 	t.Helper()
+	if c.tensor {
+		onTensorCores(t)
+	}
 	b := newBackend(t)
 	b.cacheType = c.cache
 	blocks := ceil(positions, model.BlockTokens)
@@ -224,6 +238,9 @@ func (c attentionCase) check(t *testing.T) {
 	l.b.splitBelow = 0
 	whole := l.run(t, piece{&s, l.table, 0, positions})
 	tolerance := 3e-5
+	if c.tensor {
+		tolerance = 1e-3 // queries, weights and decoded codes are halves
+	}
 	if c.cache == quant.Q8_0 && c.norms {
 		// Norms end in other last bits than the host's, after which a code of a key rounds
 		// the other way now and then. TestAppendQ8Exactly has those bits.
@@ -251,6 +268,14 @@ func (c attentionCase) check(t *testing.T) {
 
 // Texts see all of themselves and nothing of their neighbours.
 func TestTextAttentionMatchesDefinition(t *testing.T) {
+	t.Run("plain", func(t *testing.T) { textAttention(t, 3e-5) })
+	t.Run("tensor cores", func(t *testing.T) {
+		onTensorCores(t)
+		textAttention(t, 1e-3)
+	})
+}
+
+func textAttention(t *testing.T, tolerance float64) {
 	b := newBackend(t)
 	rng := rand.New(rand.NewPCG(17, 18))
 	const heads, dim = 3, 32
@@ -282,8 +307,24 @@ func TestTextAttentionMatchesDefinition(t *testing.T) {
 		}
 		first += n
 	}
-	if d := worst(got, want); d > 3e-5 {
+	if d := worst(got, want); d > tolerance {
 		t.Errorf("off by %g", d)
+	}
+}
+
+// What computes attention depends on the device and on the size of the heads, and on
+// nothing that differs between steps.
+func TestAttentionIsChosenByTheModel(t *testing.T) {
+	plain := newBackend(t)
+	onTensorCores(t)
+	tensor := newBackend(t)
+	for dim, want := range map[int]string{64: "attend_f16_64x64", 100: ""} {
+		if got := tensor.tensorAttention(textCache, dim); got != want {
+			t.Errorf("heads of %d: %q", dim, got)
+		}
+		if got := plain.tensorAttention(textCache, dim); got != "" {
+			t.Errorf("heads of %d without tensor cores: %q", dim, got)
+		}
 	}
 }
 

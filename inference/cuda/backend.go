@@ -102,7 +102,7 @@ func (b *Backend) open() (err error) {
 	b.tensor, b.halves = info.Major >= kernel.TensorMajor, halvesPay(info.Major, info.Minor)
 	images := []string{kernel.PTX}
 	if b.tensor {
-		images = append(images, kernel.HalfPTX)
+		images = append(images, kernel.HalfPTX, kernel.AttendTensorPTX)
 	}
 	if b.tensor && !b.halves {
 		images = append(images, kernel.TensorPTX)
@@ -121,6 +121,9 @@ func (b *Backend) open() (err error) {
 		if _, err := b.find(name); err != nil {
 			return err
 		}
+	}
+	if b.tensor {
+		return b.findTensorAttention()
 	}
 	return nil
 }

@@ -31,12 +31,14 @@ type cacheFormat struct {
 	// planes are the bytes that a block of values takes in the planes of keys, and in
 	// those of values.
 	planes []int
+	// tensor are the sizes of heads that attention on tensor cores is compiled for.
+	tensor []int
 }
 
 var cacheFormats = map[quant.Type]*cacheFormat{
-	quant.F16:  {name: "f16", block: 1, planes: []int{2}},
-	quant.Q8_0: {name: "q8_0", block: 32, planes: []int{32, 2}},
-	quant.FP8:  {name: "fp8", block: 32, planes: []int{32, 1}},
+	quant.F16:  {name: "f16", block: 1, planes: []int{2}, tensor: []int{32, 64, 128, 256}},
+	quant.Q8_0: {name: "q8_0", block: 32, planes: []int{32, 2}, tensor: []int{64, 128, 256}},
+	quant.FP8:  {name: "fp8", block: 32, planes: []int{32, 1}, tensor: []int{64, 128, 256}},
 }
 
 // textCache is what encoders keep the texts of a step in.

@@ -124,7 +124,7 @@ func (p *paper) works(t *testing.T) []work {
 		switch {
 		case strings.HasPrefix(w.name, "product_"):
 			p.product(&w, l.grid, args)
-		case strings.HasPrefix(w.name, "attend_f16"):
+		case strings.HasPrefix(w.name, "attend_f16_128x64"):
 			p.attention(&w)
 		default:
 			p.rows(&w)
@@ -161,15 +161,18 @@ func (p *paper) product(w *work, g cudrv.Grid, args []byte) {
 	w.cached = float64(m.bytes)*float64(g.Y) + input*float64(g.X)
 }
 
-// attention: keys and values are read once; a score and a weighted value take a fused
-// multiply-add an element.
+// attention: keys and values are read once; a score and a weighted value take a multiply-
+// add an element on tensor cores. A score is scaled, held against what its row sees, the
+// largest so far and the maximum, and becomes a half of its power of two: ten instructions.
 func (p *paper) attention(w *work) {
 	seen := 0.0
 	for i := range p.n {
 		seen += float64(p.depth + i + 1)
 	}
 	w.bytes = float64(p.depth+p.n)*paperKV*paperDim*2*2 + float64(p.n)*paperHeads*paperDim*8
-	w.floats = 2 * seen * paperHeads * paperDim
+	w.halves = 4 * seen * paperHeads * paperDim
+	w.floats = 10 * seen * paperHeads
+	w.issued = w.floats + w.halves/2*32/2048
 }
 
 // rows: kernels over activations read and write a few of them.

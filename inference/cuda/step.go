@@ -25,9 +25,8 @@ type step struct {
 	causal    bool
 	count     int // number of the step, from 1
 
-	dev struct{ tokens, types, positions, slots, ends, tables, spans cudrv.Ptr }
-	// tiles are attention's items for a number of query heads a key/value head.
-	tiles map[int]tiling
+	dev   struct{ tokens, types, positions, slots, ends, tables, spans cudrv.Ptr }
+	tiles map[groups]tiling
 }
 
 // open forgets the step before.
@@ -41,7 +40,7 @@ func (b *Backend) openStep(causal bool) *step {
 	s.tables, s.spans, s.logits, s.finer = s.tables[:0], s.spans[:0], s.logits[:0], s.finer[:0]
 	s.longest, s.causal = 0, causal
 	s.count++
-	s.tiles = make(map[int]tiling, 1)
+	s.tiles = make(map[groups]tiling, 1)
 	return s
 }
 

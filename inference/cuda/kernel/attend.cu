@@ -4,36 +4,9 @@
 // chunks and in sections that begin at fixed positions and are joined in order, by the
 // block itself or, where queries are few, by attend_join after blocks took a section
 // each (split-KV). A row's result depends on nothing but the row and what it sees.
-#include "cache.cuh"
+#include "attend.cuh"
 
-static const int chunk = 64, section_tokens = 256;
-
-#define NEVER __int_as_float(0xff800000) // -infinity
-
-// View is what attention reads: keys and values of one layer, block tables, spans as
-// {first row, rows, position of the first row, offset in the tables}, tiles as {span,
-// first query row of the span}, and the shape.
-template <class C> struct View {
-	C keys, values;
-	const int *tables;
-	int heads, kvheads, dim;
-	float scale, cap;
-	int window, causal;
-
-	// row is the row of a position.
-	__device__ __forceinline__ size_t row(const int4 &span, int position, int head) const {
-		return row_of(tables[span.w + position / cache_block], position % cache_block, head, kvheads);
-	}
-
-	// end and begin bound what row r of a span sees.
-	__device__ __forceinline__ int end(const int4 &span, int r) const { return causal ? span.z + r + 1 : span.y; }
-	__device__ __forceinline__ int begin(const int4 &span, int r) const { return causal && window ? max(0, span.z + r + 1 - window) : 0; }
-
-	__device__ __forceinline__ float score(float dot) const {
-		float s = scale * dot;
-		return cap > 0 ? cap * tanhf(s / cap) : s;
-	}
-};
+static const int chunk = 64;
 
 // Tile is the shared memory of a block.
 template <int TILE> struct Tile {
@@ -88,20 +61,6 @@ template <int TILE, class C> static __device__ __forceinline__ void accumulate(f
 	}
 }
 
-// Running is one row's state over sections: what attend_join keeps too.
-struct Running {
-	float top, sum;
-};
-
-// join adds a section to a row and one of its elements.
-static __device__ __forceinline__ void join(Running &r, float &total, float top, float sum, float acc) {
-	if (top == NEVER) return;
-	float next = fmaxf(r.top, top), keep = r.top != NEVER ? expf(r.top - next) : 0.0f, by = expf(top - next);
-	r.sum = r.sum * keep + sum * by;
-	total = total * keep + acc * by;
-	r.top = next;
-}
-
 // load_queries copies the tile's queries, dimension by dimension.
 template <int TILE, class C> static __device__ __forceinline__ void load_queries(const Tile<TILE> &t, const float *q, const View<C> &w, const int4 &span, int head, int first, int count, int group) {
 	for (int i = threadIdx.x; i < TILE * w.dim; i += blockDim.x) {
@@ -154,7 +113,11 @@ template <int TILE, class C> static __device__ __forceinline__ void attend(float
 	for (; section <= last; section++) {
 		attend_section(acc, w, t, span, head, first, group, max(begin, section * section_tokens), min(end, (section + 1) * section_tokens));
 		if (!split)
-			for (int i = 0; i < TILE; i++) join(r[i], total[i], t.top[i], t.sum[i], acc[i]);
+			for (int i = 0; i < TILE; i++) {
+				float keep, by;
+				r[i].add(t.top[i], t.sum[i], keep, by);
+				total[i] = total[i] * keep + acc[i] * by;
+			}
 	}
 	for (int i = 0; i < TILE; i++) {
 		if (i >= count) break;
@@ -183,7 +146,6 @@ template <int TILE, class C> static __device__ __forceinline__ void attend(float
 		attend<tile>(out, partial, q, w, spans, tiles);                                                                     \
 	}                                                                                                                       \
 	EXPORT(attend_##name##_##tile)
-#define ATTEND_PARAMS const int *tables, const int4 *spans, const int2 *tiles, int heads, int kvheads, int dim, float scale, float cap, int window, int causal
 
 ATTEND(4, f16, HalfRows, HALF)
 ATTEND(8, f16, HalfRows, HALF)
@@ -205,7 +167,9 @@ extern "C" __global__ void attend_join(float *out, const float *partial, const i
 	float total = 0;
 	for (int s = from; s < to; s++) {
 		const float *part = partial + (at * sections + s) * (dim + 2);
-		join(r, total, part[0], part[1], part[2 + e]);
+		float keep, by;
+		r.add(part[0], part[1], keep, by);
+		total = total * keep + part[2 + e] * by;
 	}
 	out[at * dim + e] = total / r.sum;
 }

@@ -73,6 +73,12 @@ static __device__ __forceinline__ int group_sum(int v) {
 	return v;
 }
 
+// quad_max reduces over groups of four lanes.
+static __device__ __forceinline__ float quad_max(float v) {
+	for (int d = 2; d > 0; d /= 2) v = fmaxf(v, __shfl_xor_sync(all_lanes, v, d));
+	return v;
+}
+
 // mma_k32 and mma_k16 add the product of 16 × 32 (16 × 16) and 32 × 8 (16 × 8) signed
 // bytes to 16 × 8 integers that a warp holds as fragments (PTX ISA, "Matrix Fragments for
 // mma.m16n8k32" and "mma.m16n8k16"). All lanes have to call.
@@ -96,6 +102,34 @@ static __device__ __forceinline__ void mma_half(float (&c)[4], const unsigned (&
 		: "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
 		: "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
+
+// pack_halves makes two floats halves, the first of them the lower one.
+static __device__ __forceinline__ unsigned pack_halves(float low, float high) {
+	unsigned r;
+	asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(r) : "f"(high), "f"(low));
+	return r;
+}
+
+// load_matrices reads four matrices of 8 × 8 halves from shared memory: lane l says where
+// row l%8 of matrix l/8 lies, at a multiple of 16 bytes, and gets of each matrix elements
+// 2·(l%4) and the next of row l/4, or, transposed, those of column l/4.
+#define LOAD_MATRICES(name, transposed)                                                                            \
+	static __device__ __forceinline__ void name(unsigned (&r)[4], const unsigned *row) {                              \
+		asm volatile("ldmatrix.sync.aligned.m8n8.x4" transposed ".shared.b16 {%0, %1, %2, %3}, [%4];"                 \
+					 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])                                                 \
+					 : "r"((unsigned)__cvta_generic_to_shared(row))                                                   \
+					 : "memory");                                                                                     \
+	}
+LOAD_MATRICES(load_matrices, "")
+LOAD_MATRICES(load_transposed, ".trans")
+
+// copy_async begins to copy 16 bytes to shared memory, past the registers. copies_end ends
+// a group of a thread's copies; copies_wait_but_one waits for all groups but the newest.
+static __device__ __forceinline__ void copy_async(uint4 *to, const void *from) {
+	asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"((unsigned)__cvta_generic_to_shared(to)), "l"(from) : "memory");
+}
+static __device__ __forceinline__ void copies_end() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+static __device__ __forceinline__ void copies_wait_but_one() { asm volatile("cp.async.wait_group 1;" ::: "memory"); }
 #endif
 
 // sub_halves and fma_halves compute on two values of f16 a word: a - b, a·b + c.

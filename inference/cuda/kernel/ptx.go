@@ -21,5 +21,11 @@ var TensorPTX string
 //go:embed half.ptx
 var HalfPTX string
 
-// TensorMajor is the major compute capability that TensorPTX and HalfPTX are compiled for.
+// AttendTensorPTX is attention on tensor cores, from attend_tensor.cu, for the same devices.
+//
+//go:embed attend_tensor.ptx
+var AttendTensorPTX string
+
+// TensorMajor is the major compute capability that TensorPTX, HalfPTX and AttendTensorPTX
+// are compiled for.
 const TensorMajor = 8

@@ -117,9 +117,10 @@ func TestMisuseIsCaught(t *testing.T) {
 		threads, shared int
 		args            []any
 	}{
-		"wild":      {32, 0, []any{8 << 10}},
-		"diverged":  {32, 0, nil},
-		"half_warp": {32, 0, nil},
+		"wild":       {32, 0, []any{8 << 10}},
+		"diverged":   {32, 0, nil},
+		"half_warp":  {32, 0, nil},
+		"misaligned": {32, 512, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, m := open(t)
@@ -161,6 +162,20 @@ func TestMissingBarrierShows(t *testing.T) {
 	}
 	if wrong == 0 {
 		t.Error("both orders gave the right result")
+	}
+}
+
+// What is copied asynchronously is there when it was waited for, and not before.
+func TestEarlyReadOfACopyShows(t *testing.T) {
+	d, m := open(t)
+	got, err := launch(t, d, m, "early", 8, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, v := range got {
+		if i < 4 && v != float32(i) || i >= 4 && !math.IsNaN(float64(v)) {
+			t.Errorf("value %d is %g", i, v)
+		}
 	}
 }
 

@@ -8,7 +8,7 @@ here=$(dirname "$0")
 dir=$1
 shift
 measure() { # architecture
-	for source in kernels tensor half; do
+	for source in kernels tensor half attend_tensor; do
 		[ $source = kernels ] || [ "${1#sm_}" -ge 80 ] || continue
 		"$here/nvrtc.sh" "$dir" "$here/../kernel/$source.cu" "$dir/check_$1.cubin" -cubin "$1" --ptxas-options=-v 2>"$dir/check_$1.part" ||
 			{ cat "$dir/check_$1.part" >&2; exit 1; }

@@ -25,5 +25,6 @@ for part in block memory module stream driver; do compile $part.o "$src/$part.cc
 compile kernels.o "$cuda/kernel/kernels.cu" -DRAGD_SIM -x c++
 compile tensor.o "$cuda/kernel/tensor.cu" -DRAGD_SIM -x c++
 compile half.o "$cuda/kernel/half.cu" -DRAGD_SIM -x c++
+compile attend_tensor.o "$cuda/kernel/attend_tensor.cu" -DRAGD_SIM -x c++
 compile misuse.o "$cuda/simdriver/testdata/misuse.cu" -DRAGD_SIM -x c++
 g++ -shared -Wl,-soname,libcuda.so.1 -Wl,-Bsymbolic -o "$dir/libcuda.so.1" $objects -lpthread

@@ -66,9 +66,18 @@ size_t reserve_shared(size_t size) {
 
 enum State { FRESH, WAITING, ENDED };
 
+// Copy is 16 bytes on their way to shared memory, in the group of that number.
+struct Copy {
+	void *to;
+	const void *from;
+	unsigned group;
+};
+
 struct Fiber : Thread {
 	void *sp = nullptr;
 	char *stack = nullptr;
+	std::vector<Copy> copies;
+	unsigned groups = 0; // of copies, that have ended
 	State state = FRESH;
 	unsigned next = 0, prev = 0; // in the ring of those that have not ended
 };
@@ -246,6 +255,29 @@ const float *meet_product(Meeting kind, const uint32_t *words, size_t count, voi
 	return p.products[turn];
 }
 
+void in_shared(const void *p) {
+	Worker *w = worker;
+	const char *begin = w->shared_memory.data(), *end = begin + fixed_bytes + w->launch->dynamic, *at = (const char *)p;
+	if (at < begin || at + 16 > end || (uintptr_t)p % 16) w->fail(launch_failed, "not 16 bytes of shared memory at a multiple of 16");
+}
+
+void copy_async(void *to, const void *from) {
+	in_shared(to);
+	if ((uintptr_t)from % 16) worker->fail(launch_failed, "an asynchronous copy from between multiples of 16 bytes");
+	Fiber &f = worker->fibers[worker->current];
+	f.copies.push_back({to, from, f.groups});
+	memset(to, 0xff, 16);
+}
+
+void copies_end() { worker->fibers[worker->current].groups++; }
+
+void copies_wait_but(unsigned groups) {
+	Fiber &f = worker->fibers[worker->current];
+	size_t done = 0;
+	for (; done < f.copies.size() && f.copies[done].group + groups < f.groups; done++) memcpy(f.copies[done].to, f.copies[done].from, 16);
+	f.copies.erase(f.copies.begin(), f.copies.begin() + done);
+}
+
 static bool reversed() {
 	const char *order = getenv("RAGD_SIM_ORDER");
 	return order && !strcmp(order, "reverse");
@@ -263,6 +295,8 @@ void Worker::prepare(unsigned x, unsigned y, unsigned z) {
 		f.block_dim = {n, 1, 1};
 		f.grid_dim = {launch->grid[0], launch->grid[1], launch->grid[2]};
 		f.state = FRESH;
+		f.copies.clear();
+		f.groups = 0;
 		f.next = (back ? i + n - 1 : i + 1) % n;
 		f.prev = (back ? i + 1 : i + n - 1) % n;
 	}

@@ -19,6 +19,7 @@
 struct uint3_ { unsigned x, y, z; };
 struct alignas(8) int2 { int x, y; };
 struct alignas(8) uint2 { unsigned x, y; };
+struct alignas(8) float2 { float x, y; };
 struct alignas(16) int4 { int x, y, z, w; };
 struct alignas(16) uint4 { unsigned x, y, z, w; };
 static inline uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w) { return {x, y, z, w}; }
@@ -29,7 +30,7 @@ namespace sim {
 struct Thread { uint3_ thread, block, block_dim, grid_dim; };
 extern __thread Thread *now __attribute__((tls_model("initial-exec")));
 
-enum Meeting { BARRIER = 1, SUM, LANE_SUM, MAX, GROUP_MAX, GROUP_SUM, MMA_K32, MMA_K16, MMA_HALF };
+enum Meeting { BARRIER = 1, SUM, LANE_SUM, MAX, QUAD_MAX, GROUP_MAX, GROUP_SUM, MMA_K32, MMA_K16, MMA_HALF, LOAD, LOAD_TRANSPOSED };
 
 // barrier waits for all threads of the block; line tells apart where they wait.
 void barrier(int line);
@@ -44,6 +45,13 @@ const Words *meet_words(Meeting kind, const uint32_t *words, size_t count);
 typedef float Product[16 * 8];
 // meet_product is meet_words of which the last lane to come computes the product.
 const float *meet_product(Meeting kind, const uint32_t *words, size_t count, void (*compute)(const Words *all, Product &product));
+// copy_async, copies_end and copies_wait_but are asynchronous copies of 16 bytes to shared
+// memory: until the thread waits for its group, what is copied to is NaN.
+void copy_async(void *to, const void *from);
+void copies_end();
+void copies_wait_but(unsigned groups);
+// in_shared fails unless p is 16 bytes of shared memory, at a multiple of 16.
+void in_shared(const void *p);
 // shared finds a fixed shared array by its offset; reserve_shared gives out offsets.
 void *shared(size_t offset);
 size_t reserve_shared(size_t size);
@@ -249,6 +257,45 @@ static inline unsigned __byte_perm(unsigned a, unsigned b, unsigned selector) {
 	unsigned r = 0;
 	for (int i = 0; i < 4; i++) r |= (unsigned)(bytes >> (8 * (selector >> (4 * i) & 7)) & 255) << (8 * i);
 	return r;
+}
+
+static inline unsigned pack_halves(float low, float high) { return float_to_half(low) | (unsigned)float_to_half(high) << 16; }
+
+namespace sim {
+
+// load shows the other lanes where a lane's row lies; matrix i's rows are those of lanes
+// 8i and following.
+static inline const Words *load(Meeting kind, const unsigned *row) {
+	in_shared(row);
+	uint64_t at = (uint64_t)row;
+	const uint32_t words[2] = {(uint32_t)at, (uint32_t)(at >> 32)};
+	return meet_words(kind, words, 2);
+}
+
+static inline const half_bits *row_of(const Words *lanes, int lane) { return (const half_bits *)(lanes[lane][0] | (uint64_t)lanes[lane][1] << 32); }
+
+} // namespace sim
+
+static inline void load_matrices(unsigned (&r)[4], const unsigned *row) {
+	const sim::Words *lanes = sim::load(sim::LOAD, row);
+	int lane = threadIdx.x % 32;
+	for (int i = 0; i < 4; i++) memcpy(&r[i], sim::row_of(lanes, 8 * i + lane / 4) + lane % 4 * 2, 4);
+}
+
+static inline void load_transposed(unsigned (&r)[4], const unsigned *row) {
+	const sim::Words *lanes = sim::load(sim::LOAD_TRANSPOSED, row);
+	int lane = threadIdx.x % 32, from = lane % 4 * 2;
+	for (int i = 0; i < 4; i++) r[i] = sim::row_of(lanes, 8 * i + from)[lane / 4] | (unsigned)sim::row_of(lanes, 8 * i + from + 1)[lane / 4] << 16;
+}
+
+static inline void copy_async(uint4 *to, const void *from) { sim::copy_async(to, from); }
+static inline void copies_end() { sim::copies_end(); }
+static inline void copies_wait_but_one() { sim::copies_wait_but(1); }
+
+static inline float quad_max(float v) {
+	const uint32_t *slots = sim::meet(sim::QUAD_MAX, sim::as_bits(v)) + threadIdx.x % 32 / 4 * 4;
+	for (int i = 0; i < 4; i++) v = fmaxf(v, sim::as_float(slots[i]));
+	return v;
 }
 
 static inline float warp_max(float v) {

@@ -52,3 +52,25 @@ extern "C" __global__ void sum(float *out, const float *in) {
 	if (threadIdx.x == 0) *out = v;
 }
 EXPORT(sum)
+
+// Those below are for compute capability 8.0 and later, and empty for the compiler here.
+#if defined(RAGD_SIM) || __CUDA_ARCH__ >= 800
+#define NEW_DEVICE(...) __VA_ARGS__
+#else
+#define NEW_DEVICE(...)
+#endif
+
+// early copies its eight threads' numbers asynchronously, in two halves, and reads them
+// when it has waited for the first half alone.
+extern "C" __global__ void early(float *out) {
+	NEW_DEVICE(DYNAMIC_SHARED(uint4, box); out[threadIdx.x] = threadIdx.x; __syncthreads();
+			   copy_async(box, out); copies_end(); copy_async(box + 1, out + 4); copies_end();
+			   copies_wait_but_one(); out[threadIdx.x] = ((float *)box)[threadIdx.x];)
+}
+EXPORT(early)
+
+// misaligned loads matrices whose rows begin between multiples of 16 bytes.
+extern "C" __global__ void misaligned(float *out) {
+	NEW_DEVICE(DYNAMIC_SHARED(uint4, box); unsigned r[4]; load_matrices(r, (unsigned *)box + threadIdx.x % 2); out[threadIdx.x] = (float)r[0];)
+}
+EXPORT(misaligned)
