@@ -45,7 +45,7 @@ DATA bit4<>+28(SB)/4, $0x10101010
 GLOBL bit4<>(SB), RODATA|NOPTR, $32
 
 // func vnniQ4_0x1(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
-// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3
+// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
 TEXT ·vnniQ4_0x1(SB), $0-80
 	MOVQ    dst+0(FP), AX
 	MOVQ    q+16(FP), CX
@@ -62,6 +62,9 @@ strip:
 	MOVQ   groups+64(FP), R8
 
 group:
+	PREFETCHT0    8192(DI)
+	PREFETCHT0    8256(DI)
+	PREFETCHT0    8320(DI)
 	VPBROADCASTD  (SI), Y2
 	VPSRAD        $0x04, Y2, Y2
 	VMOVAPS       Y2, Y2
@@ -115,7 +118,7 @@ group:
 	RET
 
 // func vnniQ4_0x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
-// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3
+// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
 TEXT ·vnniQ4_0x2(SB), $0-80
 	MOVQ    dst+0(FP), AX
 	MOVQ    q+16(FP), CX
@@ -134,6 +137,9 @@ strip:
 	MOVQ   groups+64(FP), R10
 
 group:
+	PREFETCHT0    8192(R8)
+	PREFETCHT0    8256(R8)
+	PREFETCHT0    8320(R8)
 	VPBROADCASTD  (SI), Y3
 	VPSRAD        $0x04, Y3, Y3
 	VMOVAPS       Y3, Y3
@@ -328,7 +334,7 @@ group:
 	RET
 
 // func vnniQ4_1x1(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
-// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3
+// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
 TEXT ·vnniQ4_1x1(SB), $0-80
 	MOVQ    dst+0(FP), AX
 	MOVQ    q+16(FP), CX
@@ -345,6 +351,9 @@ strip:
 	MOVQ   groups+64(FP), R8
 
 group:
+	PREFETCHT0    8192(DI)
+	PREFETCHT0    8256(DI)
+	PREFETCHT0    8320(DI)
 	VPXORD        Y2, Y2, Y2
 	VMOVUPS       32(DI), Y3
 	VPSRLW        $0x04, Y3, Y4
@@ -399,7 +408,7 @@ group:
 	RET
 
 // func vnniQ4_1x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
-// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3
+// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
 TEXT ·vnniQ4_1x2(SB), $0-80
 	MOVQ    dst+0(FP), AX
 	MOVQ    q+16(FP), CX
@@ -418,6 +427,9 @@ strip:
 	MOVQ   groups+64(FP), R10
 
 group:
+	PREFETCHT0    8192(R8)
+	PREFETCHT0    8256(R8)
+	PREFETCHT0    8320(R8)
 	VPXORD        Y3, Y3, Y3
 	VPXORD        Y4, Y4, Y4
 	VMOVUPS       32(R8), Y5
@@ -614,7 +626,7 @@ group:
 	RET
 
 // func vnniQ5_0x1(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
-// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3
+// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
 TEXT ·vnniQ5_0x1(SB), $0-80
 	MOVQ    dst+0(FP), AX
 	MOVQ    q+16(FP), CX
@@ -632,6 +644,9 @@ strip:
 	MOVQ   groups+64(FP), R8
 
 group:
+	PREFETCHT0    8192(DI)
+	PREFETCHT0    8256(DI)
+	PREFETCHT0    8320(DI)
 	VPBROADCASTD  (SI), Y3
 	VPSRAD        $0x03, Y3, Y3
 	VMOVAPS       Y3, Y3
@@ -709,7 +724,7 @@ group:
 	RET
 
 // func vnniQ5_0x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
-// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3
+// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
 TEXT ·vnniQ5_0x2(SB), $0-80
 	MOVQ    dst+0(FP), AX
 	MOVQ    q+16(FP), CX
@@ -729,6 +744,9 @@ strip:
 	MOVQ   groups+64(FP), R10
 
 group:
+	PREFETCHT0    8192(R8)
+	PREFETCHT0    8256(R8)
+	PREFETCHT0    8320(R8)
 	VPBROADCASTD  (SI), Y4
 	VPSRAD        $0x03, Y4, Y4
 	VMOVAPS       Y4, Y4
@@ -972,7 +990,7 @@ group:
 	RET
 
 // func vnniQ5_1x1(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
-// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3
+// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
 TEXT ·vnniQ5_1x1(SB), $0-80
 	MOVQ    dst+0(FP), AX
 	MOVQ    q+16(FP), CX
@@ -990,6 +1008,9 @@ strip:
 	MOVQ   groups+64(FP), R8
 
 group:
+	PREFETCHT0    8192(DI)
+	PREFETCHT0    8256(DI)
+	PREFETCHT0    8320(DI)
 	VPXORD        Y3, Y3, Y3
 	VMOVUPS       160(DI), Y4
 	VMOVUPS       32(DI), Y5
@@ -1068,7 +1089,7 @@ group:
 	RET
 
 // func vnniQ5_1x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
-// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3
+// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
 TEXT ·vnniQ5_1x2(SB), $0-80
 	MOVQ    dst+0(FP), AX
 	MOVQ    q+16(FP), CX
@@ -1088,6 +1109,9 @@ strip:
 	MOVQ   groups+64(FP), R10
 
 group:
+	PREFETCHT0    8192(R8)
+	PREFETCHT0    8256(R8)
+	PREFETCHT0    8320(R8)
 	VPXORD        Y4, Y4, Y4
 	VPXORD        Y5, Y5, Y5
 	VMOVUPS       160(R8), Y6
@@ -1333,7 +1357,7 @@ group:
 	RET
 
 // func vnniQ8_0x1(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
-// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3
+// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
 TEXT ·vnniQ8_0x1(SB), $0-80
 	MOVQ    dst+0(FP), AX
 	MOVQ    q+16(FP), CX
@@ -1350,6 +1374,11 @@ strip:
 	MOVQ   groups+64(FP), R8
 
 group:
+	PREFETCHT0    8192(DI)
+	PREFETCHT0    8256(DI)
+	PREFETCHT0    8320(DI)
+	PREFETCHT0    8384(DI)
+	PREFETCHT0    8448(DI)
 	VPBROADCASTD  (SI), Y2
 	VMOVAPS       Y2, Y2
 	VMOVUPS       16(DI), Y3
@@ -1402,7 +1431,7 @@ group:
 	RET
 
 // func vnniQ8_0x2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
-// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3
+// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
 TEXT ·vnniQ8_0x2(SB), $0-80
 	MOVQ    dst+0(FP), AX
 	MOVQ    q+16(FP), CX
@@ -1421,6 +1450,11 @@ strip:
 	MOVQ   groups+64(FP), R10
 
 group:
+	PREFETCHT0    8192(R8)
+	PREFETCHT0    8256(R8)
+	PREFETCHT0    8320(R8)
+	PREFETCHT0    8384(R8)
+	PREFETCHT0    8448(R8)
 	VPBROADCASTD  (SI), Y3
 	VMOVAPS       Y3, Y3
 	VPBROADCASTD  (SI)(DI*1), Y4
@@ -1609,7 +1643,7 @@ group:
 	RET
 
 // func vnniQ4_Kx1(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
-// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3
+// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
 TEXT ·vnniQ4_Kx1(SB), $0-80
 	MOVQ    dst+0(FP), AX
 	MOVQ    q+16(FP), CX
@@ -1631,6 +1665,9 @@ group:
 	MOVQ $0x00000008, R10
 
 block:
+	PREFETCHT0    8192(DI)
+	PREFETCHT0    8256(DI)
+	PREFETCHT0    8320(DI)
 	VPXORD        Y2, Y2, Y2
 	VMOVUPS       16(DI), Y3
 	VPSRLW        $0x04, Y3, Y4
@@ -1692,7 +1729,7 @@ block:
 	RET
 
 // func vnniQ4_Kx2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
-// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3
+// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
 TEXT ·vnniQ4_Kx2(SB), $0-80
 	MOVQ    dst+0(FP), AX
 	MOVQ    q+16(FP), CX
@@ -1716,6 +1753,9 @@ group:
 	MOVQ $0x00000008, R12
 
 block:
+	PREFETCHT0    8192(R8)
+	PREFETCHT0    8256(R8)
+	PREFETCHT0    8320(R8)
 	VPXORD        Y3, Y3, Y3
 	VPXORD        Y4, Y4, Y4
 	VMOVUPS       16(R8), Y5
@@ -1935,7 +1975,7 @@ block:
 	RET
 
 // func vnniQ5_Kx1(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
-// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3
+// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
 TEXT ·vnniQ5_Kx1(SB), $0-80
 	MOVQ    dst+0(FP), AX
 	MOVQ    q+16(FP), CX
@@ -1958,6 +1998,9 @@ group:
 	MOVQ $0x00000008, R10
 
 block:
+	PREFETCHT0    8192(DI)
+	PREFETCHT0    8256(DI)
+	PREFETCHT0    8320(DI)
 	VPXORD        Y3, Y3, Y3
 	VMOVUPS       144(DI), Y4
 	VMOVUPS       16(DI), Y5
@@ -2043,7 +2086,7 @@ block:
 	RET
 
 // func vnniQ5_Kx2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
-// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3
+// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
 TEXT ·vnniQ5_Kx2(SB), $0-80
 	MOVQ    dst+0(FP), AX
 	MOVQ    q+16(FP), CX
@@ -2068,6 +2111,9 @@ group:
 	MOVQ $0x00000008, R12
 
 block:
+	PREFETCHT0    8192(R8)
+	PREFETCHT0    8256(R8)
+	PREFETCHT0    8320(R8)
 	VPXORD        Y4, Y4, Y4
 	VPXORD        Y5, Y5, Y5
 	VMOVUPS       144(R8), Y6
@@ -2336,7 +2382,7 @@ block:
 	RET
 
 // func vnniQ6_Kx1(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
-// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3
+// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
 TEXT ·vnniQ6_Kx1(SB), $0-80
 	MOVQ    dst+0(FP), AX
 	MOVQ    q+16(FP), CX
@@ -2358,6 +2404,11 @@ group:
 	MOVQ $0x00000008, R10
 
 block:
+	PREFETCHT0    8192(DI)
+	PREFETCHT0    8256(DI)
+	PREFETCHT0    8320(DI)
+	PREFETCHT0    8384(DI)
+	PREFETCHT0    8448(DI)
 	VPXORD        Y3, Y3, Y3
 	VPDPBUSD.BCST (CX), Y0, Y3
 	VPDPBUSD.BCST 4(CX), Y0, Y3
@@ -2426,7 +2477,7 @@ block:
 	RET
 
 // func vnniQ6_Kx2(dst *float32, stride int, q *int8, cols int, d *float32, s *float32, o *int32, w *byte, groups int, strips int)
-// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3
+// Requires: AVX, AVX2, AVX512F, AVX512VL, AVX512VNNI, F16C, FMA3, MMX+
 TEXT ·vnniQ6_Kx2(SB), $0-80
 	MOVQ    dst+0(FP), AX
 	MOVQ    q+16(FP), CX
@@ -2450,6 +2501,11 @@ group:
 	MOVQ $0x00000008, R12
 
 block:
+	PREFETCHT0    8192(R8)
+	PREFETCHT0    8256(R8)
+	PREFETCHT0    8320(R8)
+	PREFETCHT0    8384(R8)
+	PREFETCHT0    8448(R8)
 	VPXORD        Y5, Y5, Y5
 	VPDPBUSD.BCST (CX), Y0, Y5
 	VPDPBUSD.BCST 4(CX), Y0, Y5

@@ -209,8 +209,27 @@ func (t *tile) group() {
 	JNZ(LabelRef("block"))
 }
 
+// reach is how many bytes ahead of what is read weights are asked for. Few rows take as
+// long as their weights take to come, and what a processor fetches on its own ends with
+// a page of 4,096 bytes. Twice that was the best of 1,024 to 16,384, or as good: one
+// thread read from memory a fifth to a third faster than without, and two decoded SmolLM2
+// a tenth faster, in turn. Weights that are in
+// the second-level cache anyway come an eighth more slowly.
+const reach = 8192
+
+// ask asks for as many bytes as are read next, where few rows are multiplied.
+func (t *tile) ask(size int) {
+	if !t.wide || t.rows > 2 {
+		return
+	}
+	for at := 0; at < size; at += 64 {
+		PREFETCHT0(Mem{Base: t.w, Disp: reach + at})
+	}
+}
+
 // block emits one block of 32 columns whose scales lie off bytes after w.
 func (t *tile) block(off int) {
+	t.ask(off + t.scales() + 32*t.bits)
 	t.iacc = emit.YMMs(t.rows * t.strips)
 	t.codes(t, off)
 	t.accumulate(off)
