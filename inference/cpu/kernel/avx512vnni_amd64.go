@@ -7,7 +7,7 @@ func avx512vnni() *Set {
 	s := avx2()
 	s.Name = "avx512vnni"
 	s.MatMul = vnniMatMul
-	s.AttendBlock, s.AttendTile, s.AttendTileF32 = avx512AttendBlock, avx512AttendTile, avx512AttendTileF32
+	s.AttendBlock, s.AttendTile, s.AttendTileF32 = avx512AttendBlock, avx512AttendF16().run, avx512AttendF32().run
 	return s
 }
 
